@@ -1,12 +1,6 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Deploy/check-costs alone sets this, for programs of other names that allocate once more for each
-/// delivery and each decision, which the check has to notice.
-let hasInjectedCost = Context.environment["INJECTED_COST"] != nil
-let injectedCost: [SwiftSetting] = hasInjectedCost ? [.define("INJECTED_COST")] : []
-let programSuffix = hasInjectedCost ? "-with-injected-cost" : ""
-
 /// The products of other packages that targets name among their dependencies, by package.
 let products = [
     "GRDB.swift": ["GRDB", "GRDBSQLite"],
@@ -53,10 +47,10 @@ let package = Package(
         .library(name: "WidgetModel", targets: ["WidgetModel"]),
         .library(name: "TimelineClient", targets: ["TimelineClient"]),
         .library(name: "TimelineClientHTTP", targets: ["TimelineClientHTTP"]),
-        .executable(name: "timeline-gateway" + programSuffix, targets: ["timeline-gateway"]),
+        .executable(name: "timeline-gateway", targets: ["timeline-gateway"]),
         .executable(name: "timelinectl", targets: ["timelinectl"]),
         .executable(name: "widget-examples", targets: ["widget-examples"]),
-        .executable(name: "gateway-bench" + programSuffix, targets: ["gateway-bench"]),
+        .executable(name: "gateway-bench", targets: ["gateway-bench"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -80,6 +74,7 @@ let package = Package(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(
             name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Vocabulary and pure core: no product that does I/O may ever be listed here.
         .target(name: "WidgetModel", dependencies: ["Yams"]),
@@ -87,8 +82,7 @@ let package = Package(
         .target(name: "GatewayDocuments", dependencies: ["WidgetModel"]),
         .target(
             name: "GatewayCore",
-            dependencies: ["CPrefetch", "WidgetModel", "DequeModule", "HeapModule"],
-            swiftSettings: injectedCost),
+            dependencies: ["CPrefetch", "WidgetModel", "DequeModule", "HeapModule"]),
         .target(
             name: "GatewayPush",
             dependencies: ["GatewayCore", "WidgetModel", "DequeModule", "HeapModule"]),
@@ -112,6 +106,20 @@ let package = Package(
         .target(
             name: "GatewayStorage",
             dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
+        // The log of several nodes on one PostgreSQL; no gateway serves from it yet.
+        .target(
+            name: "GatewayPostgres",
+            dependencies: [
+                "CLinux", "COpenSSL", "CPostgres", "GatewayCore", "GatewaySigning", "WidgetModel",
+                "DequeModule",
+            ],
+            resources: [
+                .embedInCode("Schema/roles.sql"), .embedInCode("Schema/tables.sql"),
+                .embedInCode("Schema/slices.sql"), .embedInCode("Schema/append.sql"),
+                .embedInCode("Schema/partitions.sql"), .embedInCode("Schema/snapshots.sql"),
+                .embedInCode("Schema/secrets.sql"), .embedInCode("Schema/move.sql"),
+                .embedInCode("Schema/rights.sql"),
+            ]),
 
         // The settings of a configuration as plain values, for the engine and for their reader.
         .target(
@@ -124,7 +132,9 @@ let package = Package(
         // The contents of the store's rows, and the state that a start rebuilds from them.
         .target(
             name: "GatewayRecords",
-            dependencies: ["GatewayCore", "GatewayPush", "GatewayStorage", "WidgetModel"]),
+            dependencies: [
+                "GatewayCore", "GatewayPush", "GatewaySigning", "GatewayStorage", "WidgetModel",
+            ]),
 
         // The log, the registrations, the event loops, pushes, explanations.
         .target(
@@ -135,7 +145,14 @@ let package = Package(
                 "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
                 "CoreMetrics", "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix",
                 "ServiceLifecycle", "Tracing",
-            ], swiftSettings: injectedCost),
+            ]),
+        // The log and the registrations of several gateways, in PostgreSQL.
+        .target(
+            name: "GatewayFleet",
+            dependencies: [
+                "GatewayCore", "GatewayDocuments", "GatewayEngine", "GatewayPostgres",
+                "GatewayRecords", "GatewaySigning", "WidgetModel",
+            ]),
         // Requests, routes and their contract.
         .target(
             name: "GatewayHTTP",
@@ -166,6 +183,10 @@ let package = Package(
                 "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
                 "OpenTelemetry", "WidgetModel", "Logging", "NIOCore", "NIOPosix",
             ]),
+        // The operator's work on a cluster's database; only the gateway's own program has it.
+        .target(
+            name: "GatewayCluster",
+            dependencies: ["GatewayPostgres", "WidgetModel"]),
         // Composition: one gateway, from the configuration to the ports.
         .target(
             name: "GatewayServer",
@@ -200,8 +221,9 @@ let package = Package(
         .executableTarget(
             name: "timeline-gateway",
             dependencies: [
-                "CurlMulti", "GatewayEngine", "GatewayOperations", "GatewayServer",
-                "GatewaySettings", "GatewaySigning", "WidgetModel", "ArgumentParser", "Logging",
+                "CLinux", "CurlMulti", "GatewayCluster", "GatewayEngine", "GatewayOperations",
+                "GatewayServer", "GatewaySettings", "GatewaySigning", "WidgetModel",
+                "ArgumentParser", "Logging",
             ]),
         .executableTarget(
             name: "timelinectl",
@@ -233,9 +255,9 @@ let package = Package(
             name: "gateway-bench",
             dependencies: [
                 "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore",
-                "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
-                "GatewayTestSupport",
-                "OpenMetrics", "WidgetModel", "ArgumentParser",
+                "GatewayPostgres", "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
+                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "ArgumentParser",
+                "HeapModule",
             ]),
 
         // Faults on real gateways, and the judge of what clients were told.
@@ -280,6 +302,14 @@ let package = Package(
                 "GatewayCore", "GatewayStorage", "GatewayTestSupport", "WidgetModel", "GRDB",
             ]),
         .testTarget(
+            name: "GatewayPostgresTests",
+            dependencies: [
+                "CPostgres", "GatewayCluster", "GatewayCore", "GatewayDelivery", "GatewayEngine",
+                "GatewayFleet", "GatewayPostgres", "GatewayRecords", "GatewaySettings",
+                "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
+                "WidgetModel", "timeline-gateway", "Logging", "NIOCore", "NIOPosix",
+            ]),
+        .testTarget(
             name: "APNsSimulatorTests",
             dependencies: [
                 "APNsSimulator", "GatewaySigning", "GatewayTestSupport", "GatewayTLS",
@@ -317,7 +347,8 @@ let package = Package(
         .testTarget(
             name: "GatewayBenchTests",
             dependencies: [
-                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "gateway-bench",
+                "GatewayPostgres", "GatewayTestSupport", "OpenMetrics", "WidgetModel",
+                "gateway-bench",
                 "timeline-gateway",
             ]),
         .testTarget(

@@ -77,6 +77,11 @@ static inline void *client_curl_get_tls(CURL *handle) {
     CURLcode code = curl_easy_getinfo(handle, CURLINFO_TLS_SSL_PTR, &session);
     return code == CURLE_OK && session ? session->internals : NULL;
 }
+// The `errno` of the last failure to connect; 0 for none.
+static inline long client_curl_get_system_error(CURL *handle) {
+    long value = 0;
+    return curl_easy_getinfo(handle, CURLINFO_OS_ERRNO, &value) == CURLE_OK ? value : 0;
+}
 static inline void *client_curl_get_context(CURL *handle) {
     char *context = NULL;
     return curl_easy_getinfo(handle, CURLINFO_PRIVATE, &context) == CURLE_OK ? context : NULL;

@@ -55,6 +55,13 @@ static inline int gateway_set_thread_niceness(int niceness) {
     return setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness);
 }
 
+// Keeps the memory of the process from core files, and from other processes without CAP_SYS_PTRACE
+// (PR_SET_DUMPABLE in prctl(2), which is variadic). 0, or -1 with errno.
+static inline int gateway_forbid_dumps(void) {
+    const struct rlimit none = {0, 0};
+    return setrlimit(RLIMIT_CORE, &none) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : -1;
+}
+
 // Names the calling thread, by the first 15 bytes of `name` (prctl(2)), which is variadic.
 static inline void gateway_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 

@@ -20,19 +20,9 @@ package struct WebhookMessage: Sendable, Hashable {
     }
 }
 
-/// Sends webhooks: signed, and to permitted addresses only.
-///
-/// The name of an endpoint is resolved for each attempt, forbidden addresses are dropped, and the
-/// connection goes to one of the others, so that the name cannot lead it elsewhere in between. The
-/// client checks the address again whenever a socket is about to connect. Redirects are not
-/// followed; they count as failures.
+/// Sends webhooks: signed, and to permitted addresses only. Redirects count as failures.
 package final class WebhookSender: Sendable {
-    /// The most addresses of a name that are tried in one attempt.
-    package static let addressesMax = 3
-
-    private let client: CurlClient
-    private let resolver: NameResolver
-    private let addressGuard: AddressGuard
+    private let client: GuardedClient
     private let deadline: Duration
 
     /// A sender.
@@ -51,17 +41,11 @@ package final class WebhookSender: Sendable {
     ) throws(CurlError) {
         var configuration = CurlClient.Configuration(name: "webhooks")
         configuration.trust = trust
-        configuration.addressRefusal = { bytes in
-            guard let address = IPAddress(bytes: bytes) else { return "it is no address" }
-            return addressGuard.refusal(of: address).map { Self.message(address, $0) }
-        }
         configuration.requestsMax = 256
         configuration.connectionsMax = connectionsMax
         configuration.connectionsPerHostMax = 4
         configuration.idleMax = .seconds(300)
-        client = try CurlClient(configuration)
-        self.addressGuard = addressGuard
-        self.resolver = resolver
+        client = try GuardedClient(configuration, addressGuard: addressGuard, resolver: resolver)
         self.deadline = deadline
     }
 
@@ -85,42 +69,10 @@ package final class WebhookSender: Sendable {
     private func attempt(
         _ message: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
     ) async throws(CurlError) -> CurlResponse {
-        var request = CurlRequest(
+        let request = CurlRequest(
             "POST", origin: endpoint.origin, target: endpoint.target,
             fields: try Self.fields(message, signer), body: message.body, timeout: deadline)
-        var failure = CurlError(.unresolved, "\(endpoint.host) has no address")
-        for address in try await addresses(of: endpoint) {
-            request.address = address.bytes.count == 4 ? "\(address)" : "[\(address)]"
-            do throws(CurlError) {
-                return try await client.send(request, bodyBytesMax: 1_024)
-            } catch {
-                guard error.code == .unreachable else { throw error }
-                failure = error
-            }
-        }
-        throw failure
-    }
-
-    /// Returns the permitted addresses, in the order in which to try them.
-    private func addresses(
-        of endpoint: WebhookEndpoint
-    ) async throws(CurlError) -> ArraySlice<IPAddress> {
-        var found = endpoint.address.map { [$0] }
-        if found == nil { found = await resolver.addresses(endpoint.host) }
-        guard let found else {
-            throw CurlError(.unresolved, "\(endpoint.host) could not be resolved")
-        }
-        let allowed = found.filter { addressGuard.refusal(of: $0) == nil }
-        if allowed.isEmpty, let address = found.first,
-            let reason = addressGuard.refusal(of: address)
-        {
-            throw CurlError(.addressNotAllowed, Self.message(address, reason))
-        }
-        return allowed.prefix(Self.addressesMax)
-    }
-
-    private static func message(_ address: IPAddress, _ reason: AddressGuard.Refusal) -> String {
-        "\(address) is not allowed: \(reason.rawValue)"
+        return try await client.send(request, to: endpoint, bodyBytesMax: 1_024)
     }
 
     private static func fields(

@@ -27,6 +27,11 @@ package struct AppStatus: Codable, Sendable {
         package var looked = 0
         package var stale = 0
         package var staleSince: String?
+        /// The number of clients whose widgets of this kind no change can make stale, because they
+        /// lack attributes that its rules bind to.
+        package var clientsLacking: Int?
+        /// The attributes that rules of the kind bind to, if there are such clients.
+        package var lacking: [String]?
         package var displayName: String?
         package var recent: Quantiles?
         package var hour: Quantiles?

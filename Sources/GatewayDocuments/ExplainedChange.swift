@@ -35,7 +35,7 @@ package struct ExplainedChange: Codable, Sendable {
     package var catalog: UInt64?
     package var catalogOfThen: Bool?
 
-    package var holders = HolderSummary()
+    package var holders = SubscriptionSummary()
     package var outcomes = OutcomeSummary()
 
     package init() {}
@@ -50,6 +50,9 @@ package struct ConsideredRule: Codable, Sendable {
     package var verdict = ""
     /// The attribute whose literal differs.
     package var attribute: String?
+    /// The properties and operations that the rule lists; absent if it is for all.
+    package var properties: [String]?
+    package var operations: [String]?
     package var broad: Bool?
     /// The keys that the change invalidated by this rule.
     package var keys: [[BoundAttribute]]?
@@ -71,7 +74,7 @@ package struct BoundAttribute: Codable, Sendable {
 }
 
 /// The number of widgets, sets and controls that a change makes stale.
-package struct HolderSummary: Codable, Sendable {
+package struct SubscriptionSummary: Codable, Sendable {
     package var count = 0
     package var widgets = 0
     package var clients = 0

@@ -11,13 +11,29 @@ package struct ExplainedClient: Codable, Sendable {
     package var confirmed: UInt64 = 0
     /// Whether the client has connected since the gateway started.
     package var heardOf = false
+    /// The time of the last registration, stream, poll or acknowledgement.
+    package var lastSeen: String?
+    /// The parts of the registration without effect, and the attributes that the client lacks.
+    package var warnings: [Fault]?
     package var widgets: [ExplainedItem] = []
     package var recommendations: [ExplainedItem] = []
     package var controls: [ExplainedItem] = []
     package var streams: [ExplainedStream] = []
     package var addresses: [ExplainedAddress] = []
+    /// The addresses that were removed since the client last stated its addresses.
+    package var removedAddresses: [RemovedAddress]?
 
     package init() {}
+
+    /// An address that was removed from the registration because the push service rejected it.
+    package struct RemovedAddress: Codable, Sendable, Equatable {
+        package var channel = ""
+        package var time = ""
+        /// The reason given by the push service.
+        package var reason: String?
+
+        package init() {}
+    }
 }
 
 /// A widget, recommendation set or control as it is registered, with its state.
@@ -37,6 +53,11 @@ package struct ExplainedItem: Codable, Sendable {
     package var sleeps: Bool?
     package var fresh: Bool?
     package var stale: Staleness?
+    /// The client attributes that rules bind to and the client lacks.
+    package var lacks: [String]?
+    /// `true` if no change makes the item stale, because the client lacks an attribute of each
+    /// rule; then ``fresh`` is absent.
+    package var dependsOnNothing: Bool?
 
     package var outcome: String?
     package var channel: String?
@@ -84,4 +105,22 @@ package struct ExplainedAddress: Codable, Sendable {
     package var underWay: Bool?
     package var retryAt: String?
     package var unusable: String?
+    /// The topic that APNs rejected for the address, and the one that fits.
+    package var problem: String?
+    package var budget: Budget?
+
+    /// The saved pushes of the device for one type of push.
+    package struct Budget: Codable, Sendable, Equatable {
+        /// The pushes that may be sent now.
+        package var left = 0
+        /// The part of ``left`` that is reserved for urgent changes.
+        package var reserved = 0
+        /// The maximum number of saved pushes.
+        package var burst = 0
+        package var perDay = 0
+        /// The time of the next refill by one push; absent if the budget is full.
+        package var refillsAt: String?
+
+        package init() {}
+    }
 }

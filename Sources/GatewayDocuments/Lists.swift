@@ -49,6 +49,8 @@ package struct PushAttempt: Codable, Sendable {
     package var reason: String?
     /// The identifier of the attempt at the push service or webhook.
     package var reference: String?
+    /// The sequence of the latest log entry that it reported.
+    package var sequence: UInt64?
 
     package init() {}
 }

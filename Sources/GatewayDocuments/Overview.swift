@@ -7,7 +7,7 @@ package struct Overview: Codable, Sendable {
     package var recentSeconds: Int64 = 0
     package var ready = false
     /// The current problems, most severe first.
-    package var troubles: [Trouble] = []
+    package var troubles: [HealthIssue] = []
     package var decided = Quantiles()
     /// Latencies by channel.
     package var sent = JSONMap<Quantiles>()
@@ -21,16 +21,18 @@ package struct Overview: Codable, Sendable {
     package var certificateEnds = ""
     package var log = Log()
     /// The number of push subscriptions in each state, if there are any.
-    package var standings: Standings?
+    package var standings: PushStates?
     package var series: Series?
 
     package init() {}
 
     /// A current problem, in words for an operator.
-    package struct Trouble: Codable, Sendable {
+    package struct HealthIssue: Codable, Sendable {
         package var level = ""
         package var what = ""
         package var remedy = ""
+        /// The page of the dashboard that shows it.
+        package var page: String?
 
         package init() {}
     }
@@ -78,7 +80,7 @@ package struct Overview: Codable, Sendable {
     }
 
     /// The number of push subscriptions in each state.
-    package struct Standings: Codable, Sendable {
+    package struct PushStates: Codable, Sendable {
         package var confirmed = 0
         package var told = 0
         package var underWay = 0

@@ -36,6 +36,15 @@ package struct RegisteredClient: Codable, Sendable {
     package var delivery: [RegisteredAddress] = []
     package var client = ""
     package var digest = ""
+    /// The time of the last registration, stream, poll or acknowledgement.
+    package var lastSeen: String?
+    /// The number of open streams.
+    package var streams: Int?
+    /// The number of stale items; absent if that is unknown since the gateway started.
+    package var stale: Int?
+    /// The number of widgets, sets and controls that no change can make stale, because the client
+    /// lacks attributes.
+    package var dependOnNothing: Int?
 
     package init() {}
 

@@ -41,21 +41,21 @@ package struct Engine: Sendable {
         self.registry = registry
         let replay = try LogReplay(
             of: store, limits: configuration.limits, coreLimits: configuration.coreLimits
-        ) { record, app in
-            registry.put(record, app: app, at: store.head, isRestored: true)
+        ) { record, app, seenAt in
+            registry.put(record, app: app, at: store.head, isRestored: true, seenAt: seenAt)
         }
         store.restoreUsage(replay.usage)
-        let hash = replay.hash
-        catalogs = AppCatalogs(replay.catalogs, hash: hash, limits: configuration.limits)
+        let hashes = replay.hashes
+        catalogs = AppCatalogs(replay.catalogs, hashes: hashes, limits: configuration.limits)
         // Before pushes are restored: it may void their recorded positions.
         let cursors = try CursorCodec(
-            openingEpochIn: store, hash: hash, clock: clock, logger: logger)
+            openingEpochIn: store, hash: hashes.stored, clock: clock, logger: logger)
         self.cursors = cursors
         let push = try pushLoop.map { loop in
             PushLoop(
                 loop: loop,
                 scheduler: try PushScheduler(
-                    replay.shard, terms: configuration.push, hash: hash,
+                    replay.shard, terms: configuration.push, hash: hashes.stored,
                     restoredFrom: store, registry, clock: clock),
                 epoch: cursors.epoch, clock: clock, metrics: metrics, tracing: tracing,
                 logger: logger)
@@ -69,19 +69,29 @@ package struct Engine: Sendable {
                     registry: registry, metrics: metrics, cursors: cursors, clock: clock,
                     push: push, tracing: tracing, logger: logger)
             })
-        writer = LogWriter(
-            store: store, quota: configuration.quota, loops: loops, push: push, tracing: tracing)
         documents = DocumentWork(turn: metrics.turns(of: .documents))
+        writer = LogWriter(
+            store: store, quota: configuration.quota,
+            publisher: LogPublisher(
+                loops: loops, push: push,
+                sealer: VersionSealer(replay.compactor, loops: loops, push: push),
+                tracing: tracing),
+            tracing: tracing)
+        let accepted = AcceptedChanges(startedAt: store.head)
+        let log = EmbeddedLog(
+            store: store, writer: writer, catalogs: catalogs, registry: registry,
+            accepted: accepted, metrics: metrics, clock: clock)
         changes = ChangeLog(
-            store: store, writer: writer, catalogs: catalogs, registry: registry,
-            documents: documents, metrics: metrics, tracing: tracing, clock: clock)
+            log: log, catalogs: catalogs, accepted: accepted, documents: documents,
+            metrics: metrics, tracing: tracing)
         clients = ClientDirectory(
-            store: store, writer: writer, catalogs: catalogs, registry: registry,
-            changes: changes, loops: loops, push: push, cursors: cursors, documents: documents,
-            metrics: metrics, tracing: tracing, clock: clock)
+            log: log, catalogs: catalogs, registry: registry, accepted: accepted, loops: loops,
+            push: push, cursors: cursors, documents: documents,
+            pushAddresses: configuration.pushAddresses, metrics: metrics, tracing: tracing,
+            clock: clock)
         // The log refers to the loops, and the loops to the cursors.
-        cursors.onLostTail { [weak changes] epoch in
-            changes?.openEpoch(epoch, cursors: cursors, logger: logger)
+        cursors.onLostTail { [weak log] epoch in
+            log?.openEpoch(epoch, cursors: cursors, logger: logger)
         }
     }
 }

@@ -35,6 +35,8 @@ package enum Problem {
             forbidden(error.code, "Only a token with clients:write may register webhooks.")
         case .tokenRevoked: tokenRevoked
         case .quota(let refusal): quota(refusal)
+        case .rate(let limit, let rate, let milliseconds):
+            rateLimited(limit, rate, retryAfter: Int((milliseconds + 999) / 1_000))
         case .busy(let contention): busy(contention)
         case .store(let error): store(error)
         }
@@ -63,7 +65,7 @@ package enum Problem {
             status: 403, code: code, title: "The token does not allow this", detail: detail)
     }
 
-    static func attributes(_ refusal: ClientAttributes.Refusal) -> ProblemDetails {
+    static func attributes(_ refusal: ClientAttributes.Rejection) -> ProblemDetails {
         switch refusal {
         case .contradictsToken(let name):
             forbidden(
@@ -167,7 +169,7 @@ package enum Problem {
     }
 
     /// The problem for a write that exceeds the quota of its app.
-    private static func quota(_ refusal: AppQuota.Refusal) -> ProblemDetails {
+    private static func quota(_ refusal: AppQuota.Rejection) -> ProblemDetails {
         switch refusal {
         case .tooManyClients(let limit):
             return ProblemDetails(
@@ -210,12 +212,15 @@ package enum Problem {
             case .client: "requests for one client (`rates.client`)"
             case .refusedTokens:
                 "invalid tokens from one source address (`rates.refusedTokens`)"
+            case .pushAddresses: "new push addresses of one client (`rates.pushAddresses`)"
             case .bytesInWork: "bytes in work"
             }
+        let remark =
+            reason == .pushAddresses ? "" : "; each 16 KiB of a body counts as one more"
         var problem = ProblemDetails(
             status: 429, code: "rate-limited", title: "Too many requests",
-            detail: "Limit: \(rate.count) \(counted) in \(rate.period / 1_000) s; "
-                + "each 16 KiB of a body counts as one more. Retry in \(seconds) s.",
+            detail: "Limit: \(rate.count) \(counted) in \(rate.period / 1_000) s"
+                + "\(remark). Retry in \(seconds) s.",
             retryAfter: seconds)
         problem.rateLimit = .init(
             policy: reason.rawValue, quota: Int(clamping: rate.count),

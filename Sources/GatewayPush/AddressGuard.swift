@@ -7,7 +7,7 @@ import GatewayCore
 /// allows, are permitted.
 package struct AddressGuard: Sendable, Hashable {
     /// The reason why an address is not permitted.
-    package enum Refusal: String, Sendable, CaseIterable {
+    package enum Rejection: String, Sendable, CaseIterable {
         /// The unspecified address, which identifies no host.
         case unspecified
         /// The local machine.
@@ -41,7 +41,7 @@ package struct AddressGuard: Sendable, Hashable {
     /// Returns the reason why `address` is not permitted; `nil` when it is.
     ///
     /// An IPv6 address that embeds an IPv4 address is treated as the latter.
-    package func refusal(of address: IPAddress) -> Refusal? {
+    package func refusal(of address: IPAddress) -> Rejection? {
         if allowed.contains(where: { $0.contains(address) }) { return nil }
         if let embedded = address.embedded { return refusal(of: embedded) }
         if let known = Self.special.first(where: { $0.range.contains(address) }) {
@@ -60,7 +60,7 @@ package struct AddressGuard: Sendable, Hashable {
 
     /// The ranges of the IANA special-purpose address registries that are not globally reachable,
     /// and the cloud metadata services; narrower ranges first.
-    private static let special: [(range: AddressRange, refusal: Refusal)] = [
+    private static let special: [(range: AddressRange, refusal: Rejection)] = [
         ("0.0.0.0", .unspecified), ("0.0.0.0/8", .reserved), ("10.0.0.0/8", .privateUse),
         ("100.100.100.200", .metadata), ("100.64.0.0/10", .shared), ("127.0.0.0/8", .loopback),
         ("168.63.129.16", .metadata), ("169.254.169.254", .metadata),

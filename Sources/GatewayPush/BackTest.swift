@@ -16,7 +16,7 @@ package struct BackTest: Sendable {
     }
 
     /// The statistics of one subject.
-    package struct Figures: Sendable, Equatable {
+    package struct Stats: Sendable, Equatable {
         /// The number of changes that hit it.
         package var changes = 0
         /// The number of notifications to its subscribers, counting each subscriber.
@@ -38,7 +38,7 @@ package struct BackTest: Sendable {
     }
 
     /// A notification to one client.
-    private struct Told {
+    private struct ClientNotification {
         let event: Event
         let kind: String
     }
@@ -66,7 +66,7 @@ package struct BackTest: Sendable {
     private static let unionsMax = 100_000
 
     /// The statistics so far.
-    package private(set) var figures: [Subject: Figures] = [:]
+    package private(set) var figures: [Subject: Stats] = [:]
     /// The number of changes that hit no rule.
     package private(set) var unmatched = 0
     /// The number of changes that hit a rule because they lack an attribute.
@@ -116,7 +116,7 @@ package struct BackTest: Sendable {
         for key in decision.keys {
             let rule = ruleSet.rules[key.rule]
             let subject = Subject(kind: rule.kind, target: rule.target)
-            if hit.insert(subject).inserted { figures[subject, default: Figures()].changes += 1 }
+            if hit.insert(subject).inserted { figures[subject, default: Stats()].changes += 1 }
             if key.values.isBroad { broadSlots.insert(key.rule) }
             let verdict = windows.change(
                 .init(rule: key.rule, values: key.values), at: sequence, duration: rule.collapse,
@@ -156,17 +156,17 @@ package struct BackTest: Sendable {
 
     /// Counts a registered client.
     package mutating func count(_ record: ClientRecord) {
-        var pushed: [APNsPushType: [Told]] = [:]
+        var pushed: [APNsPushType: [ClientNotification]] = [:]
         ruleSet.visitItems(of: record.registration) { item, rules, parameters in
             let subject = Subject(
                 kind: item.kind, target: item.isSet ? .recommendations : rules.target)
             let keys = keys(of: item, rules, parameters, record)
-            figures[subject, default: Figures()].holders += 1
+            figures[subject, default: Stats()].holders += 1
             guard !keys.isEmpty else { return }
             let reloads = union(keys)
-            figures[subject, default: Figures()].reloads += reloads
+            figures[subject, default: Stats()].reloads += reloads
             switch item.pushChannel(in: record.registration) {
-            case .webhook?: figures[subject, default: Figures()].pushes += reloads
+            case .webhook?: figures[subject, default: Stats()].pushes += reloads
             case .widgets?: add(keys, item.kind, to: &pushed[.widgets, default: []])
             case .controls?: add(keys, item.kind, to: &pushed[.controls, default: []])
             case .background?: add(keys, item.kind, to: &pushed[.background, default: []])
@@ -210,14 +210,14 @@ package struct BackTest: Sendable {
         return count
     }
 
-    private func add(_ keys: [UInt64], _ kind: String, to told: inout [Told]) {
+    private func add(_ keys: [UInt64], _ kind: String, to told: inout [ClientNotification]) {
         for key in keys {
-            told += (events[key] ?? []).map { Told(event: $0, kind: kind) }
+            told += (events[key] ?? []).map { ClientNotification(event: $0, kind: kind) }
         }
     }
 
     /// Lets a device's budget decide about the notifications for it, in order of time.
-    private mutating func push(_ told: [Told], _ channel: APNsPushType) {
+    private mutating func push(_ told: [ClientNotification], _ channel: APNsPushType) {
         let told = told.sorted {
             ($0.event.at, $0.event.sequence) < ($1.event.at, $1.event.sequence)
         }
@@ -250,7 +250,7 @@ package struct BackTest: Sendable {
                     (held.kinds, held.urgency, $0)
                 }
                 if waiting == nil {
-                    for kind in held.kinds { figures[target(kind), default: Figures()].pushes += 1 }
+                    for kind in held.kinds { figures[target(kind), default: Stats()].pushes += 1 }
                 }
                 continue
             }
@@ -266,12 +266,12 @@ package struct BackTest: Sendable {
                 ? waiting?.urgency ?? event.urgency : event.urgency
             if let until = ask(all, urgency, now: event.at) {
                 waiting = (all, urgency, until)
-                for kind in kinds { figures[target(kind), default: Figures()].withheld += 1 }
+                for kind in kinds { figures[target(kind), default: Stats()].withheld += 1 }
             } else {
                 waiting = nil
-                for kind in all { figures[target(kind), default: Figures()].pushes += 1 }
+                for kind in all { figures[target(kind), default: Stats()].pushes += 1 }
             }
         }
-        for kind in waiting?.kinds ?? [] { figures[target(kind), default: Figures()].pushes += 1 }
+        for kind in waiting?.kinds ?? [] { figures[target(kind), default: Stats()].pushes += 1 }
     }
 }

@@ -66,6 +66,29 @@ package struct PushAllowance: Sendable, Hashable {
         return max(now, countedAt).later(by: (missing + terms.refill - 1) / terms.refill)
     }
 
+    /// The saved pushes at one moment.
+    package struct Savings: Sendable, Hashable {
+        /// The pushes that may be sent now.
+        package let left: Int
+        /// The part of ``left`` that is reserved for urgent changes.
+        package let reserved: Int
+        /// The limits.
+        package let terms: Terms
+        /// The time of the next refill by one push; `nil` if the allowance is full.
+        package let refillsAt: Int64?
+    }
+
+    /// Returns the pushes that are saved now.
+    package func savings(now: Int64) -> Savings {
+        let credit = credit(now: now)
+        let left = Int(credit / Self.price)
+        let missing = Int64(left + 1) * Self.price - credit
+        return Savings(
+            left: left, reserved: min(left, terms.reserve), terms: terms,
+            refillsAt: left >= terms.burst
+                ? nil : now.later(by: (missing + terms.refill - 1) / terms.refill))
+    }
+
     /// Reverts a counted push that was not sent.
     package mutating func giveBack(now: Int64) {
         credit = min(terms.creditMax, credit(now: now) + Self.price)

@@ -154,6 +154,15 @@ package struct PushBudget: Sendable {
         background.adopt(terms.background, now: now)
     }
 
+    /// Returns the saved pushes of a type.
+    package func savings(_ type: APNsPushType, now: Int64) -> PushAllowance.Savings {
+        switch type {
+        case .widgets: widgets.savings(now: now)
+        case .controls: controls.savings(now: now)
+        case .background: background.savings(now: now)
+        }
+    }
+
     /// Returns the earliest time at which a kind may cause a push.
     private func firstPush(for kind: Kind) -> Int64 {
         pushed.first { $0.kind == kind.id }?.at.later(by: kind.interval) ?? .min

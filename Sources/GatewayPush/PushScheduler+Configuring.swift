@@ -15,7 +15,7 @@ extension PushScheduler {
     ///     more stops.
     ///   - liftsStops: Whether to lift every stop, because an operator requested it.
     package mutating func configure(
-        _ terms: Terms, mended places: Set<Place>, liftsStops: Bool, now: Int64
+        _ terms: Terms, mended places: Set<AppEnvironment>, liftsStops: Bool, now: Int64
     ) {
         if terms.budget != self.terms.budget { adopt(terms.budget, now: now) }
         self.terms = terms
@@ -49,7 +49,7 @@ extension PushScheduler {
     /// Allows pushes for a target where the configuration permits them.
     ///
     /// - Returns: Whether something may now be sent that was blocked before.
-    private mutating func free(_ slot: Int, mended places: Set<Place>) -> Bool {
+    private mutating func free(_ slot: Int, mended places: Set<AppEnvironment>) -> Bool {
         guard let lane = lanes[slot], let client = clients[lane.client] else { return false }
         var attempts = lane.attempts
         var isFreed = attempts.isWithheld
@@ -58,7 +58,7 @@ extension PushScheduler {
                 isFreed = true
             }
             guard let environment = address.environment?.current, !address.isDead,
-                places.contains(Place(app: lane.client.app, environment: environment)),
+                places.contains(AppEnvironment(app: lane.client.app, environment: environment)),
                 owns(address.address, lane.client), attempts.mended(id)
             else { continue }
             isFreed = true
@@ -77,7 +77,7 @@ extension PushScheduler {
         case .delivered, .dropAddress, .tryOtherEnvironment, .retry: return false
         }
         guard let environment = clients[push.client]?.addresses[push.address]?.environment?.current,
-            let last = mended[Place(app: push.client.app, environment: environment)]
+            let last = mended[AppEnvironment(app: push.client.app, environment: environment)]
         else { return false }
         return number <= last
     }

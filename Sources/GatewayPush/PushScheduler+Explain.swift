@@ -76,6 +76,8 @@ extension PushScheduler {
         package let isUnderWay: Bool
         /// The reason why it receives no pushes; `nil` if it does.
         package let absence: Outcome.Absence?
+        /// The device's saved pushes of this type; `nil` for a webhook, which has no budget.
+        package let savings: PushAllowance.Savings?
     }
 
     /// Returns the status of a client's addresses by category, in the client's order.
@@ -91,9 +93,19 @@ extension PushScheduler {
                         ? address.notBefore : nil,
                     isUnderWay: address.underWay != nil,
                     absence: address.isUsable
-                        ? nil : known.webhook?.disabled == nil ? .deadAddress : .disabledWebhook)
+                        ? nil : known.webhook?.disabled == nil ? .deadAddress : .disabledWebhook,
+                    savings: known.address.apns.map { apns in
+                        (clients[key]?.budget ?? PushBudget(terms.budget, now: now))
+                            .savings(apns.type, now: now)
+                    })
             }
         }
+    }
+
+    /// Returns the sequence up to which a client has acknowledged or resumed; 0 if that is unknown,
+    /// or if nothing is pushed to it.
+    package func acknowledged(_ key: ClientKey) -> UInt64 {
+        (clients[key]?.slots ?? []).compactMap { lanes[$0]?.attempts.confirmed }.max() ?? 0
     }
 
     /// Returns the sequence up to which a client confirmed an item; 0 when no pushes are sent for

@@ -99,7 +99,7 @@ extension PushScheduler {
             since: said.since, message: message, isManual: isManual, counted: counted)
         actions.append(
             .push(
-                PushOrder(
+                DuePush(
                     number: number, client: key, sorts: told.map(\.sort), isManual: isManual,
                     address: address.address,
                     environment: address.environment?.current ?? .production,
@@ -152,7 +152,7 @@ extension PushScheduler {
         _ app: String, _ apns: DeliveryAddress.APNsAddress, _ environment: APNsEnvironment
     ) -> Bool {
         guard !stops.isEmpty else { return false }
-        let place = Place(app: app, environment: environment)
+        let place = AppEnvironment(app: app, environment: environment)
         return stops.contains(Stop(place: place, topic: nil))
             || stops.contains(Stop(place: place, topic: Self.topic(apns)))
     }
@@ -237,7 +237,7 @@ extension PushScheduler {
         case .stop(let scope):
             stops.insert(
                 Stop(
-                    place: Place(app: push.client.app, environment: environment),
+                    place: AppEnvironment(app: push.client.app, environment: environment),
                     topic: scope == .credential ? nil : address.address.apns.map(Self.topic)))
             lanes[slot]?.attempts.failed(push.address, until: now)
         }

@@ -19,8 +19,46 @@ extension PushScheduler {
         /// No address accepts pushes.
         package var unreachable = 0
 
+        /// The webhooks that answered 410: they are disabled.
+        package var goneWebhooks = Affected()
+        /// The webhooks that failed for too long: they are disabled.
+        package var failedWebhooks = Affected()
+        /// The addresses whose last ``failuresMin`` pushes or more failed, and are retried.
+        package var failingAddresses = Affected()
+        /// The apps whose credential or topic APNs rejects: nothing is pushed for them.
+        package var stoppedApps: Set<String> = []
+
+        /// The minimum number of consecutive failures of a failing address.
+        package static let failuresMin = 3
+
+        /// Addresses with one problem: their number, and a client with one of them.
+        package struct Affected: Sendable, Equatable {
+            /// The number of addresses.
+            package var count = 0
+            /// A client with such an address; `nil` if there is none.
+            package var example: ClientKey?
+
+            /// Creates a count of zero.
+            package init() {}
+
+            fileprivate mutating func count(_ client: ClientKey) {
+                count += 1
+                if example == nil { example = client }
+            }
+        }
+
         /// Creates counts of zero.
         package init() {}
+
+        fileprivate mutating func count(
+            _ address: DeliveryAttempts.Address, of client: PushClient, key: ClientKey
+        ) {
+            switch client.addresses[address.id]?.webhook?.disabled {
+            case .gone?: goneWebhooks.count(key)
+            case .failing?: failedWebhooks.count(key)
+            case nil: if address.isUsable { failingAddresses.count(key) }
+            }
+        }
 
         fileprivate mutating func count(_ standing: DeliveryAttempts.Status) {
             switch standing {
@@ -37,7 +75,27 @@ extension PushScheduler {
 
     /// Returns the number of push targets by status. Costs time linear in the number of clients.
     package func statusCounts(now: Int64) -> StatusCounts {
-        standings(now: now).reduce(into: StatusCounts()) { $0.count($1.standing) }
+        var counts = standings(now: now).reduce(into: StatusCounts()) { $0.count($1.standing) }
+        // A webhook may be an address of several categories of its client.
+        var counted: Set<ClientAddress> = []
+        for lane in lanes.lazy.compactMap({ $0 }) {
+            for address in lane.attempts.addresses
+            where address.isConfigured
+                && (!address.isUsable || address.failures >= StatusCounts.failuresMin)
+            {
+                guard let client = clients[lane.client],
+                    counted.insert(ClientAddress(client: lane.client, id: address.id)).inserted
+                else { continue }
+                counts.count(address, of: client, key: lane.client)
+            }
+        }
+        counts.stoppedApps = Set(stops.map(\.place.app))
+        return counts
+    }
+
+    private struct ClientAddress: Hashable {
+        let client: ClientKey
+        let id: UInt64
     }
 
     /// Returns the status of each category of each client that the configuration allows pushes for.

@@ -46,7 +46,7 @@ package struct PushScheduler: Sendable {
     /// An action for the caller to perform.
     package enum Action: Sendable {
         /// Send a push, and report its result.
-        case push(PushOrder)
+        case push(DuePush)
         /// Remove an address from a client's registration, if it is still there: it is dead, or
         /// another client has registered the token since.
         case drop(ClientKey, DeliveryAddress)
@@ -84,7 +84,7 @@ package struct PushScheduler: Sendable {
     }
 
     /// An app in one of APNs' environments: the scope of a part of the configuration.
-    package struct Place: Sendable, Hashable {
+    package struct AppEnvironment: Sendable, Hashable {
         /// The app.
         package let app: String
         /// The environment.
@@ -99,7 +99,7 @@ package struct PushScheduler: Sendable {
     /// A stopped scope: no pushes are sent there until its configuration changes. Stops are not
     /// persisted, because a start reads the configuration again.
     struct Stop: Hashable {
-        let place: Place
+        let place: AppEnvironment
         /// The topic; `nil` for all topics of the app.
         let topic: String?
     }
@@ -120,7 +120,7 @@ package struct PushScheduler: Sendable {
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
     /// The places that were fixed while pushes were in flight, with the last of those pushes.
-    var mended: [Place: UInt64] = [:]
+    var mended: [AppEnvironment: UInt64] = [:]
     private var pushes: UInt64 = 0
     private var dues = Heap<Due>()
     private var queue = Deque<StreamID>()
@@ -170,6 +170,9 @@ package struct PushScheduler: Sendable {
         // Evaluated afterwards, because one push may report several of them.
         for stream in reached { look(Int(stream.slot), now: now) }
     }
+
+    /// Replaces versions by sealed ones, which all shards of a node share.
+    package mutating func adopt(_ versions: SealedVersions) { shard.adopt(versions) }
 
     // MARK: Time
 

@@ -3,7 +3,7 @@ package enum WebhookObjection: Error, Sendable, Hashable {
     /// The URL has no unambiguous form.
     case url(WebhookEndpoint.Fault)
     /// The host is an address that is not permitted.
-    case address(IPAddress, AddressGuard.Refusal)
+    case address(IPAddress, AddressGuard.Rejection)
 
     /// Checks a URL; returns `nil` if a request to it is possible.
     package init?(to url: String, by addressGuard: AddressGuard) {

@@ -6,10 +6,12 @@ import WidgetModel
 /// The in-memory state, rebuilt from the registrations and the log's tail: rule sets, versions,
 /// usage. Does not change the store.
 package struct LogReplay {
-    /// The hash of keys and documents, with the store's secret.
-    package let hash: SipHash
+    /// The hashes with keys from the store's secret.
+    package let hashes: StoreHashes
     /// The shard that every event loop starts with: the versions of all keys, and no stream.
     package private(set) var shard: Shard
+    /// The compactor that goes on sealing the versions of the shards.
+    package private(set) var compactor: VersionCompactor
     /// The catalogs in force.
     package private(set) var catalogs: CatalogState
     /// The registrations and log bytes of every app on disk.
@@ -17,21 +19,25 @@ package struct LogReplay {
 
     /// Replays a store.
     ///
-    /// - Parameter register: Called with each registration; there may be a million of them.
+    /// - Parameter register: Called with each registration, and with the time at which its client
+    ///   was last seen, in milliseconds since 1970; there may be a million of them.
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package init(
         of store: SQLiteStore, limits: Limits, coreLimits: CoreLimits,
-        register: (_ record: ClientRecord, _ app: String) -> Void = { _, _ in }
+        register: (_ record: ClientRecord, _ app: String, _ seenAt: Int64) -> Void = { _, _, _ in
+        }
     ) throws {
-        hash = SipHash(secret: Array(store.secret))
-        catalogs = CatalogState(decider: Decider(hash: hash, limits: limits))
+        hashes = try StoreHashes(secret: store.secret)
+        catalogs = CatalogState(decider: Decider(hash: hashes.keys, limits: limits))
         shard = Shard(floor: store.floor, limits: coreLimits)
+        compactor = VersionCompactor(floor: store.floor, limits: coreLimits)
         try replayRegistrations(of: store, register: register)
         try replayLog(of: store)
     }
 
     private mutating func replayRegistrations(
-        of store: SQLiteStore, register: (_ record: ClientRecord, _ app: String) -> Void
+        of store: SQLiteStore,
+        register: (_ record: ClientRecord, _ app: String, _ seenAt: Int64) -> Void
     ) throws {
         try store.registrations { rows in
             for row in rows {
@@ -39,7 +45,7 @@ package struct LogReplay {
                 let stored = try UnreadableRow.naming("the registration of", row.key) {
                     try StoredRegistration(row.payload, limits: .none)
                 }
-                register(stored.record(of: row.key.client), row.key.app)
+                register(stored.record(of: row.key.client), row.key.app, row.seenAt)
             }
         }
     }
@@ -54,6 +60,7 @@ package struct LogReplay {
             if row.sequence <= store.floor {
                 let ruleSet = install(read.catalog, read.document)
                 shard.install(ruleSet)
+                compactor.install(ruleSet)
             } else {
                 bySequence[row.sequence] = read
             }
@@ -85,10 +92,10 @@ package struct LogReplay {
                     }
                     body = .reload(scope)
                 }
-                shard.apply(
-                    LogEntry(
-                        sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt,
-                        body: body), now: 0)
+                let entry = LogEntry(
+                    sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt, body: body)
+                shard.apply(entry, now: 0)
+                if let sealed = compactor.apply(entry) { shard.adopt(sealed) }
             }
         }
         if let app = withoutDocument.min() {
@@ -104,7 +111,7 @@ package struct LogReplay {
                 contentType: contentType, body: body, app: row.app, limits: .none)
             let document = CatalogDocument(
                 sequence: row.sequence, contentType: contentType, body: body,
-                etag: CatalogDocument.etag(of: body, hash))
+                etag: CatalogDocument.etag(of: body, hashes.documents))
             return (catalog, document)
         }
     }
@@ -112,7 +119,7 @@ package struct LogReplay {
     private mutating func install(_ catalog: Catalog, _ document: CatalogDocument) -> RuleSet {
         let ruleSet = RuleSet(
             catalog, sequence: document.sequence,
-            replacing: catalogs.decider.ruleSets[catalog.app], hash: hash)
+            replacing: catalogs.decider.ruleSets[catalog.app], hash: hashes.keys)
         catalogs.install(ruleSet, document)
         return ruleSet
     }

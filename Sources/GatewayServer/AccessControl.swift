@@ -1,5 +1,6 @@
 import GatewayEngine
 import GatewayOperations
+import GatewaySettings
 import GatewaySigning
 import Synchronization
 
@@ -8,6 +9,7 @@ final class AccessControl: Sendable {
     private let access: AccessState
     private let current: CurrentConfiguration
     private let keys: KeyService
+    private let issuerKeys: IssuerKeys
     private let audiences: Set<String>
     private let loops: ShardLoops
     /// Held while the policy is replaced, so that the later of two updates reads the newer
@@ -16,20 +18,22 @@ final class AccessControl: Sendable {
 
     init(
         _ access: AccessState, _ current: CurrentConfiguration, keys: KeyService,
-        audiences: Set<String>, loops: ShardLoops
+        issuerKeys: IssuerKeys, audiences: Set<String>, loops: ShardLoops
     ) {
         self.access = access
         self.current = current
         self.keys = keys
+        self.issuerKeys = issuerKeys
         self.audiences = audiences
         self.loops = loops
     }
 
     /// Returns the token policy of a configuration.
     static func policy(
-        _ configuration: GatewayConfiguration, _ keys: KeyService, _ audiences: Set<String>
+        _ configuration: GatewayConfiguration, keys: KeyService, issuerKeys: IssuerKeys,
+        audiences: Set<String>
     ) -> TokenPolicy {
-        var issuers = configuration.issuers
+        var issuers = configuration.issuers.map { $0.trusted(issuerKeys.set) }
         if let local = keys.trustedLocalIssuer { issuers.append(local) }
         return TokenPolicy(
             issuers: issuers, audiences: audiences, denied: configuration.denied)
@@ -41,7 +45,8 @@ final class AccessControl: Sendable {
             let configuration = current.value
             access.verifier.replace(
                 with: TokenVerifier(
-                    policy: Self.policy(configuration, keys, audiences),
+                    policy: Self.policy(
+                        configuration, keys: keys, issuerKeys: issuerKeys, audiences: audiences),
                     limits: configuration.limits))
             access.grants.replace(with: configuration.certificateGrants)
             // After both: a stream that reads the new revision is judged by the new policy, and one

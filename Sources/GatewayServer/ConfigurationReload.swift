@@ -1,3 +1,5 @@
+import CurlMulti
+import Foundation
 import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
@@ -12,9 +14,17 @@ import WidgetModel
 /// The configuration in force.
 final class CurrentConfiguration: Sendable {
     private let held: Mutex<GatewayConfiguration>
+    private let refused = Mutex<Faults?>(nil)
 
     init(_ configuration: GatewayConfiguration) {
         held = Mutex(configuration)
+    }
+
+    /// The faults of the last reload, if it was rejected.
+    var refusal: Faults? { refused.withLock { $0 } }
+
+    fileprivate func note(refusal: Faults?) {
+        refused.withLock { $0 = refusal }
     }
 
     /// The configuration in force; options that take effect at the next start have their future
@@ -34,6 +44,7 @@ package actor ConfigurationReload {
         let identity: TLSIdentity
         let access: AccessControl
         let keys: KeyService
+        let issuerKeys: IssuerKeys
         let signer: NotificationSigner
         let log: GatewayLog
         let senders: PushSenders
@@ -55,7 +66,7 @@ package actor ConfigurationReload {
     /// Reads the configuration as at the start of the program, or with another document in place of
     /// its file.
     package typealias Read =
-        @Sendable (_ document: [UInt8]?) throws(Faults) -> GatewayConfiguration
+        @Sendable (_ received: ReceivedConfiguration?) throws(Faults) -> GatewayConfiguration
 
     private let current: CurrentConfiguration
     private let read: Read
@@ -64,9 +75,6 @@ package actor ConfigurationReload {
     private let logger: Logger
     private let now: @Sendable () -> Int64
     private var state: ConfigurationState
-    /// The last reported faults, so that a file that stays invalid is reported once.
-    private var lastFaults: Faults?
-
     init(
         _ current: CurrentConfiguration, read: @escaping Read, parts: Parts,
         metrics: GatewayMetrics, logger: Logger, now: @escaping @Sendable () -> Int64
@@ -86,7 +94,8 @@ package actor ConfigurationReload {
     func reload(_ occasion: Occasion) throws(Faults) -> [ConfigurationChange] {
         do throws(Faults) {
             let changes = try takeOver(isAsked: occasion.isAsked)
-            lastFaults = nil
+            if current.refusal != nil { logger.notice("the configuration is valid again") }
+            current.note(refusal: nil)
             metrics.reloaded(changes.isEmpty ? "unchanged" : "applied")
             for change in changes {
                 logger.notice(
@@ -99,12 +108,13 @@ package actor ConfigurationReload {
             return changes
         } catch {
             metrics.reloaded("refused")
-            if error != lastFaults {
+            // A file that stays invalid is reported once.
+            if error != current.refusal {
                 logger.error(
                     "the changed configuration is invalid; the old one stays in force",
                     metadata: ["faults": "\(error)", "occasion": "\(occasion.rawValue)"])
             }
-            lastFaults = error
+            current.note(refusal: error)
             throw error
         }
     }
@@ -113,7 +123,9 @@ package actor ConfigurationReload {
     ///
     /// - Throws: ``Faults`` with all errors of the document.
     func changes(to document: [UInt8]) throws(Faults) -> [ConfigurationChange] {
-        state.changes(to: ConfigurationState(try read(document)))
+        let received = ReceivedConfiguration(document, comparedWith: current.value)
+        return state.changes(
+            to: ConfigurationState(try read(received), readable: received.readable))
     }
 
     /// The operations that the routes offer to operators.
@@ -154,6 +166,13 @@ package actor ConfigurationReload {
         } catch {
             throw Faults("data", "the key rings cannot be read: \(error.message)")
         }
+        if changes.contains(where: { $0.key.hasPrefix("issuer") }) {
+            do throws(CurlError) {
+                try parts.issuerKeys.use(configuration)
+            } catch {
+                throw Faults("issuers", error.message)
+            }
+        }
         if let webhookRanges { parts.clients.permitWebhooks(in: webhookRanges) }
         if let pushes, let push = parts.push {
             // In this order: pushes released by `configure` go through the new senders.
@@ -161,7 +180,12 @@ package actor ConfigurationReload {
             push.configure(
                 configuration.push.terms, mended: pushes.mended, liftsStops: isAsked)
         }
-        if let context { parts.identity.replace(with: context) }
+        if let context {
+            parts.identity.replace(with: context)
+            logger.notice(
+                "new connections get the new certificate",
+                metadata: ["notAfter": "\(context.notAfter.formatted(.iso8601))"])
+        }
         parts.log.set(configuration.logFormat, configuration.logLevels)
         current.replace(with: configuration)
         parts.access.update()

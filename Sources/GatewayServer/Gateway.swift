@@ -27,6 +27,9 @@ package struct Gateway: Sendable {
     private let current: CurrentConfiguration
     private let reload: ConfigurationReload
     private let logger: Logger
+    private let sampledLog: SampledLog
+    /// The time of the start, in monotonic milliseconds.
+    private let began: Int64
     private let group: MultiThreadedEventLoopGroup
     /// The threads that answer the requests of the TLS port.
     private let requests: LaneExecutor
@@ -40,6 +43,7 @@ package struct Gateway: Sendable {
     private let metrics: GatewayMetrics
     private let signer: NotificationSigner
     private let keys: KeyService
+    private let issuerKeys: IssuerKeys
     private let tlsSettings: TLSServerSettings
     private let identity: TLSIdentity
     private let authorizer: Authorizer
@@ -54,7 +58,7 @@ package struct Gateway: Sendable {
 
     /// Opens the data directory, replays the log and prepares everything to serve.
     ///
-    /// - Throws: ``Faults``, ``DataDirectoryLoss``, `StoreError`, `SigningError` or `TLSError`,
+    /// - Throws: ``Faults``, ``PortFault``, ``DataDirectoryLoss``, `StoreError`, `SigningError` or `TLSError`,
     ///   each stating the problem and its place.
     /// - Parameters:
     ///   - acceptsLoss: Whether to continue without missing parts of the data directory.
@@ -65,8 +69,12 @@ package struct Gateway: Sendable {
     ) throws {
         let logger = Logger(label: "timeline-gateway")
         self.logger = logger
+        began = clock.now()
+        sampledLog = SampledLog(logger, now: clock.now)
+        let storeLog = StoreLog(logger)
         var configuration = configuration
         try Self.fit(&configuration, logger)
+        Self.logStart(configuration, logger)
         let pushFiles = try PushFiles(configuration.push)
         tracing = try configuration.tracing.map { try GatewayTracing($0, clock: clock) }
         let directory = DataDirectory(configuration.data)
@@ -76,6 +84,7 @@ package struct Gateway: Sendable {
         let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
             logger.warning("continuing without a missing part", metadata: ["part": "\(part)"])
         }
+        let wasKilled = SQLiteStore.isLeftOpen(in: configuration.data)
         let store: SQLiteStore
         do {
             store = try SQLiteStore(
@@ -84,9 +93,13 @@ package struct Gateway: Sendable {
                     turn.record(nanoseconds: figures.longestJobNanoseconds)
                     metrics.commitSeconds.record(figures.seconds)
                     metrics.commitJobs.record(Double(figures.jobs))
-                })
+                    storeLog.succeeded()
+                }, onRejection: { storeLog.failed("\($0)") })
         } catch StoreError.missing {
             throw checks.loss([.database])
+        }
+        if wasKilled {
+            logger.notice("the previous gateway on this directory was killed, not stopped")
         }
         try checks.rings(knownTo: store)
         // Before anything is signed, because tokens and notifications name the gateway by its URL.
@@ -106,20 +119,26 @@ package struct Gateway: Sendable {
             url: configuration.url(port: configuration.listen.port),
             isConfigured: configuration.publicURL != nil, timing: timing)
         let url = urls.first ?? ""
-        let audiences = Set(
+        let named =
             configuration.isDevelopment
-                ? urls + ["https://localhost:\(configuration.listen.port)"]
-                : [configuration.url(port: configuration.listen.port)])
+            ? urls + ["https://localhost:\(configuration.listen.port)"]
+            : [configuration.url(port: configuration.listen.port)]
+        // Some identity providers write the same URL with a slash, others without.
+        let bare = named.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+        let audiences = Set(bare + bare.map { $0 + "/" })
         keys = try KeyService(
             data: configuration.data, algorithm: configuration.algorithm, timing: timing,
             hasLocalIssuer: configuration.localIssuer, hasWebhooks: configuration.push.hasWebhooks,
             audience: url, now: now)
         try store.noteRings(checks.rings.map(\.name.rawValue))
         identity = TLSIdentity(try configuration.tlsContext(now: now))
+        issuerKeys = try IssuerKeys(configuration, metrics: metrics, clock: clock, logger: logger)
         let verifier = CachedTokenVerifier(
             TokenVerifier(
-                policy: AccessControl.policy(configuration, keys, audiences),
-                limits: configuration.limits))
+                policy: AccessControl.policy(
+                    configuration, keys: keys, issuerKeys: issuerKeys, audiences: audiences),
+                limits: configuration.limits),
+            onUnknownKey: { [issuerKeys] in issuerKeys.missesKey(of: $0) })
         signer = NotificationSigner(
             issuer: url, lifetime: configuration.notificationLifetime,
             signer: keys.notificationSigner, nonce: UInt64.random(in: .min ... .max))
@@ -137,6 +156,11 @@ package struct Gateway: Sendable {
         tlsSettings.closeTimeout = .seconds(2)
         tlsSettings.onArrivalTurn = { [turn = metrics.turns(of: .arrivals)] in
             turn.record(nanoseconds: $0)
+        }
+        tlsSettings.onHandshakeFailure = { [sampledLog] source, failure, reason in
+            sampledLog.log(
+                .failedHandshake, of: "\(source) \(failure.rawValue)",
+                ["from": "\(source)", "failure": "\(failure.rawValue)", "reason": "\(reason)"])
         }
         self.tlsSettings = tlsSettings
         engine = try Engine(
@@ -158,13 +182,16 @@ package struct Gateway: Sendable {
         let judged = AccessState(
             verifier: verifier, grants: grants, revision: AccessRevision(),
             now: clock.wallSeconds)
-        authorizer = Authorizer(access: judged)
+        authorizer = Authorizer(access: judged, log: sampledLog)
         access = AccessControl(
-            judged, current, keys: keys, audiences: audiences, loops: engine.loops)
+            judged, current, keys: keys, issuerKeys: issuerKeys, audiences: audiences,
+            loops: engine.loops)
+        issuerKeys.onChange { [access] in access.update() }
         reload = ConfigurationReload(
             current, read: read,
             parts: ConfigurationReload.Parts(
-                identity: identity, access: access, keys: keys, signer: signer, log: log,
+                identity: identity, access: access, keys: keys, issuerKeys: issuerKeys,
+                signer: signer, log: log,
                 senders: senders, push: engine.push, clients: engine.clients),
             metrics: metrics, logger: logger, now: clock.wallSeconds)
     }
@@ -192,11 +219,38 @@ package struct Gateway: Sendable {
 
     private static func bind(
         _ address: Address, for option: String
-    ) throws(Faults) -> ListeningSocket {
+    ) throws(PortFault) -> ListeningSocket {
         do {
             return try ListeningSocket(host: address.host, port: address.port)
         } catch {
-            throw Faults(option, "\(address) cannot be opened: \(error)")
+            throw PortFault(option: option, error: PortError(address, error))
+        }
+    }
+
+    private static func seconds(from start: Int64, to end: Int64) -> String {
+        String(format: "%.1f", Double(end - start) / 1_000)
+    }
+
+    /// Logs the start with what an operator asks for first, and settings that may be mistakes.
+    private static func logStart(_ configuration: GatewayConfiguration, _ logger: Logger) {
+        logger.info(
+            "the gateway starts",
+            metadata: [
+                "version": "\(productVersion)", "listen": "\(configuration.listen)",
+                "admin": "\(configuration.admin)",
+                "probes": "\(configuration.probes?.description ?? "-")",
+                // A field called data would be taken for a payload and masked.
+                "directory": "\(configuration.data)",
+                "configuration": "\(configuration.file ?? "development mode")",
+                "connectionsMax": "\(configuration.connectionsMax)",
+                "streamsMax": "\(configuration.streamsMax)",
+                "pushes": "\(configuration.push.isActive)",
+            ])
+        for issuer in configuration.issuers {
+            guard case .set(let set) = issuer.keys, !set.skipped.isEmpty else { continue }
+            logger.warning(
+                "keys of an issuer cannot be used",
+                metadata: ["issuer": "\(issuer.iss)", "reasons": "\(set.skipped)"])
         }
     }
 
@@ -207,7 +261,7 @@ package struct Gateway: Sendable {
     package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
         let requestLimits = RequestLimits(
             rates: configuration.rates, bytesInWork: configuration.requestBytesInWork,
-            metrics: metrics, now: engine.clock.now)
+            metrics: metrics, log: sampledLog, now: engine.clock.now)
         let admission = StreamAdmission(
             authorizer: authorizer, requestLimits: requestLimits, registry: engine.registry,
             clients: engine.clients, catalogs: engine.catalogs, store: engine.store,
@@ -236,7 +290,7 @@ package struct Gateway: Sendable {
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed, requestLimits: requestLimits,
                 spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
-            readiness)
+            readiness, configurationFaults: { [current] in current.refusal })
         let admin = AdminRoutes(
             sampler: overview,
             system: SystemPage(page: overview.page) { [current] in current.value.shown },
@@ -244,8 +298,18 @@ package struct Gateway: Sendable {
                 sampler: overview, explainer: explainer, catalogs: engine.catalogs,
                 registry: engine.registry, clock: engine.clock))
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
+        let ready: @Sendable () -> Void = { [logger, engine, began, configuration] in
+            logger.info(
+                "the gateway is ready",
+                metadata: [
+                    "listen": "\(listen)", "admin": "\(configuration.admin)",
+                    "head": "\(engine.store.head)",
+                    "seconds": "\(Self.seconds(from: began, to: engine.clock.now()))",
+                ])
+        }
         let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { port in
             readiness.set(serving: true)
+            ready()
             onReady("https://\(Address(host: listen.host, port: port))")
         }
         let quiet = Logger(label: LogLevels.requests)
@@ -260,7 +324,7 @@ package struct Gateway: Sendable {
             setup: HTTPPipeline(
                 responder: responder(requests.lane("requests", cost: 1)) {
                     try await table.respond(to: $0, on: $1, logger: quiet)
-                }, tlsSettings: tlsSettings, admission: admission,
+                }, tlsSettings: tlsSettings, proxies: configuration.proxies, admission: admission,
                 loops: engine.loops.all.map(\.loop),
                 onUnreadAnswer: { [metrics] in metrics.answersUnread.increment() }),
             onServing: ports.openedTLS)
@@ -279,32 +343,58 @@ package struct Gateway: Sendable {
         for loop in engine.loops.all { loop.start() }
         tracing?.start()
         startPushing()
-        let upkeep = Upkeep(
+        let upkeep = MaintenanceService(
             configuration: current, engine: engine, keys: keys, signer: signer,
             logger: logger
         ) { [access] in access.update() }
         let watch = ConfigurationWatch(reload: reload, current: current)
         let drain = StreamDrain(loops: engine.loops, readiness: readiness)
+        // Its records below notice describe services with everything in them; as the logger's own
+        // level, this holds whatever the rules of the configuration are.
+        var lifecycle = Logger(label: "timeline-gateway.lifecycle")
+        lifecycle.logLevel = .notice
         var group = ServiceGroupConfiguration(
             services: [
                 overview, adminPort, upkeep, listener, drain, watch, unconfirmed,
-                HeadMark(store: engine.store),
+                HeadMark(store: engine.store), issuerKeys, LogSummaries(logs: sampledLogs),
             ]
                 + (probes.map { [$0] } ?? []),
-            gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet)
+            logger: lifecycle)
         // A peer must not be able to keep the gateway from stopping.
         group.maximumGracefulShutdownDuration = .seconds(20)
         let services = ServiceGroup(configuration: group)
+        await issuerKeys.fetchMissing()
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let stopping = Mutex(engine.clock.now())
+        let stop = Task { [logger, engine] in
+            for await signal in signals {
+                stopping.withLock { $0 = engine.clock.now() }
+                logger.info(
+                    "the gateway stops",
+                    metadata: [
+                        "signal": "\(signal)",
+                        "streams": "\(engine.loops.all.reduce(0) { $0 + $1.openStreams })",
+                    ])
+                await services.triggerGracefulShutdown()
+            }
+        }
+        defer { stop.cancel() }
         do {
             try await services.run()
         } catch {
+            logger.error("the gateway stops because of an error", metadata: ["error": "\(error)"])
             try? await close()
-            guard !readiness.wasServing else { throw error }
-            let ports = [configuration.admin, configuration.probes].compactMap { $0?.description }
-            throw Faults(
-                "admin", "\(ports.joined(separator: " or ")) cannot be opened: \(error)")
+            guard let error = error as? PortError else { throw error }
+            throw PortFault(
+                option: error.address == configuration.probes ? "probes" : "admin", error: error)
         }
         try await close()
+        for log in sampledLogs { log.summarize(atEnd: true) }
+        logger.info(
+            "the gateway has stopped",
+            metadata: [
+                "seconds": "\(Self.seconds(from: stopping.withLock { $0 }, to: engine.clock.now()))"
+            ])
     }
 
     private typealias Respond =
@@ -359,13 +449,15 @@ package struct Gateway: Sendable {
             onServing: { _ in ports.openedPlain() })
     }
 
+    private var sampledLogs: [SampledLog] { [sampledLog] + [engine.push?.log].compactMap(\.self) }
+
     private func startPushing() {
         engine.push?.start(
             PushLoop.Dependencies(
                 store: engine.store,
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
-                acceptTime: engine.changes.acceptTime))
+                acceptTime: engine.changes.accepted.time))
     }
 
     private func close() async throws {
@@ -380,6 +472,16 @@ package struct Gateway: Sendable {
         try await pushGroup?.shutdownGracefully()
         try await operatorGroup.shutdownGracefully()
     }
+}
+
+/// A port of the configuration that cannot be opened.
+package struct PortFault: Error, CustomStringConvertible {
+    /// The option that names the port.
+    let option: String
+    /// The address and the reason.
+    let error: PortError
+
+    package var description: String { "\(option): \(error)" }
 }
 
 /// Waits for every port to be open.

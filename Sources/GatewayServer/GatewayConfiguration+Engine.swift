@@ -6,7 +6,8 @@ extension GatewayConfiguration {
     /// The part that configures the engine.
     package var engine: EngineConfiguration {
         EngineConfiguration(
-            limits: limits, coreLimits: coreLimits, quota: quota, streams: streams,
+            limits: limits, coreLimits: coreLimits, quota: quota,
+            pushAddresses: rates.pushAddresses, streams: streams,
             streamsPerClient: streamsPerClient, push: push.terms)
     }
 }

@@ -1,6 +1,7 @@
 import GatewayAdmin
 import GatewayCore
 import GatewayOperations
+import GatewayPush
 import GatewaySettings
 import GatewaySigning
 import WidgetModel
@@ -31,6 +32,17 @@ extension GatewayConfiguration {
             "webhooks.enabled": .bool(push.hasWebhooks),
         ]
         if let publicURL { object["publicURL"] = .string(publicURL) }
+        if let file { object["file"] = .string(file) }
+        // Without a channel nothing is pushed.
+        guard push.hasWebhooks || !apps.isEmpty else { return .object(object) }
+        let terms = push.terms
+        object["push.widgetsPerDay"] = .integer(Int64(terms.budget.widgets.perDay))
+        object["push.controlsPerDay"] = .integer(Int64(terms.budget.controls.perDay))
+        object["push.backgroundPerDay"] = .integer(Int64(terms.budget.background.perDay))
+        object["push.interval"] = .string("\(terms.interval / 1_000) s")
+        for (kind, interval) in terms.intervals.sorted(by: { $0.key < $1.key }) {
+            object["push.intervals.\(kind)"] = .string("\(interval / 1_000) s")
+        }
         return .object(object)
     }
 

@@ -55,8 +55,7 @@ package struct LogLevels: Sendable, Equatable {
         }
     }
 
-    /// The label of messages from the libraries that serve requests: below `notice` they are not
-    /// logged unless a rule asks for them.
+    /// The label of requests: at `info` only messages from `notice` on are logged.
     package static let requests = "timeline-gateway.requests"
 
     /// The minimum level for a label's records.
@@ -67,7 +66,7 @@ package struct LogLevels: Sendable, Equatable {
             guard let stop = name.lastIndex(of: ".") else { break }
             name = name[..<stop]
         }
-        return label == Self.requests ? max(.notice, standard) : standard
+        return label == Self.requests && standard == .info ? .notice : standard
     }
 
     /// The lowest level at which a label's records may be logged.

@@ -10,6 +10,8 @@ package struct RateLimits: Sendable, Hashable {
     package var client = TokenRate(count: 100, period: 1_000, burst: 1_000)
     /// Requests of one source address with an invalid token.
     package var refusedTokens = TokenRate(count: 100, period: 1_000, burst: 2_000)
+    /// Push addresses that one client registers and that its registration before did not have.
+    package var pushAddresses = TokenRate(count: 64, period: 86_400_000, burst: 128)
 
     /// The default rates.
     package init() {}

@@ -28,12 +28,18 @@ package final class CachedTokenVerifier: Sendable {
     }
 
     private let state: Mutex<State>
+    private let onUnknownKey: @Sendable (_ issuer: String) -> Void
 
     /// Creates a cache of at most `entriesMax` tokens and `refusalsMax` rejections for `verifier`.
+    ///
+    /// - Parameter onUnknownKey: Called with the `iss` of each token that names a key which its
+    ///   issuer does not have.
     package init(
         _ verifier: TokenVerifier, entriesMax: Int = CachedTokenVerifier.entriesMaxDefault,
-        refusalsMax: Int = CachedTokenVerifier.refusalsMaxDefault
+        refusalsMax: Int = CachedTokenVerifier.refusalsMaxDefault,
+        onUnknownKey: @escaping @Sendable (_ issuer: String) -> Void = { _ in }
     ) {
+        self.onUnknownKey = onUnknownKey
         state = Mutex(
             State(
                 verifier: verifier, believed: RecentTokens(entriesMax: entriesMax),
@@ -99,6 +105,9 @@ package final class CachedTokenVerifier: Sendable {
             // Outside the lock, so that other threads need not wait for this signature.
             verified = try verifier.authenticate(token, now: now)
         } catch {
+            if error == .unknownKey, let issuer = verifier.issuer(of: token) {
+                onUnknownKey(issuer.iss)
+            }
             if error.isLastingAndCostly {
                 remember(generation) { $0.refused.remember(error, as: digest) }
             }

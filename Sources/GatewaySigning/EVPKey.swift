@@ -11,7 +11,7 @@ final class EVPKey: @unchecked Sendable {
     let publicBytes: [UInt8]
 
     /// Takes ownership of a key; frees it and returns `nil` if it is neither Ed25519 nor P-256.
-    private init?(owning pointer: OpaquePointer) {
+    init?(owning pointer: OpaquePointer) {
         guard let (algorithm, publicBytes) = Self.publicPart(of: pointer) else {
             EVP_PKEY_free(pointer)
             return nil
@@ -125,17 +125,17 @@ final class EVPKey: @unchecked Sendable {
         read(pem) { bio in
             // Without a callback OpenSSL would ask for a passphrase at the terminal.
             PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
-        }
+        }.flatMap { EVPKey(owning: $0) }
     }
 
-    /// Reads the public key of a PEM text (SubjectPublicKeyInfo).
-    static func publicKey(pem: [UInt8]) -> EVPKey? {
+    /// Reads the public key of a PEM text (SubjectPublicKeyInfo). The caller owns what it returns.
+    static func publicKeyPointer(pem: [UInt8]) -> OpaquePointer? {
         read(pem) { bio in PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil) }
     }
 
     private static func read(
         _ pem: [UInt8], _ key: (OpaquePointer) -> OpaquePointer?
-    ) -> EVPKey? {
+    ) -> OpaquePointer? {
         defer { ERR_clear_error() }
         guard !pem.isEmpty, pem.count <= pemBytesMax else { return nil }
         return pem.withUnsafeBytes { bytes in
@@ -143,7 +143,7 @@ final class EVPKey: @unchecked Sendable {
                 return nil
             }
             defer { BIO_free(bio) }
-            return key(bio).flatMap { EVPKey(owning: $0) }
+            return key(bio)
         }
     }
 
@@ -153,8 +153,11 @@ final class EVPKey: @unchecked Sendable {
     }
 
     /// The public key as SubjectPublicKeyInfo PEM.
-    var publicPEM: [UInt8]? {
-        Self.written { PEM_write_bio_PUBKEY($0, pointer) }
+    var publicPEM: [UInt8]? { Self.publicPEM(of: pointer) }
+
+    /// Returns a public key as SubjectPublicKeyInfo PEM.
+    static func publicPEM(of key: OpaquePointer) -> [UInt8]? {
+        written { PEM_write_bio_PUBKEY($0, key) }
     }
 
     private static func written(_ write: (OpaquePointer) -> Int32) -> [UInt8]? {

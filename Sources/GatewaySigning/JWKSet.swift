@@ -13,14 +13,18 @@ package struct JWKSet: Sendable, Equatable {
     package let keys: [VerificationKey]
     /// The reasons why keys of the parsed set were ignored, one line each: "key 2: use is not sig".
     package let skipped: [String]
+    /// The names of the ignored keys.
+    private let unusableKids: Set<ExactText>
     private let indexByKid: [ExactText: Int]
 
     /// Creates a set; if several keys have the same `kid`, the first is kept.
     package init(_ keys: [VerificationKey] = []) {
-        self.init(keys, skipped: [])
+        self.init(keys, skipped: [], unusableKids: [])
     }
 
-    private init(_ keys: [VerificationKey], skipped: [String]) {
+    private init(
+        _ keys: [VerificationKey], skipped: [String], unusableKids: Set<ExactText>
+    ) {
         var kept: [VerificationKey] = []
         var indexByKid: [ExactText: Int] = [:]
         var skipped = skipped
@@ -30,19 +34,26 @@ package struct JWKSet: Sendable, Equatable {
                 indexByKid[kid] = kept.count
                 kept.append(key)
             } else {
-                skipped.append("a key repeats the kid of an earlier one")
+                skipped.append(Self.repetition)
             }
         }
         self.keys = kept
         self.skipped = skipped
+        self.unusableKids = unusableKids
         self.indexByKid = indexByKid
     }
 
-    /// Parses a set. Ignores unknown members; keys of other types, or with missing or malformed
-    /// members, are ignored and listed in ``skipped`` (RFC 7517 section 5).
+    private static let repetition = "a key repeats the kid of an earlier one"
+
+    /// Whether several keys had the same `kid`, of which only the first is used.
+    package var repeatsKids: Bool { skipped.contains(Self.repetition) }
+
+    /// Parses a set, or a single key, which counts as a set of one. Ignores unknown members; keys of
+    /// other types, or with missing or malformed members, are ignored and listed in ``skipped`` (RFC
+    /// 7517 section 5).
     ///
     /// - Throws: ``SigningError``: `limitExceeded` above ``bytesMax`` or ``keysMax``,
-    ///   `documentMalformed` when it is not a JSON object with an array called `keys`.
+    ///   `documentMalformed` when it is not a JSON object with an array called `keys`, nor a key.
     package init(parsing text: [UInt8]) throws(SigningError) {
         guard text.count <= Self.bytesMax else {
             throw SigningError(.limitExceeded, "the key set is longer than \(Self.bytesMax) bytes")
@@ -58,7 +69,8 @@ package struct JWKSet: Sendable, Equatable {
 
     /// Reads a set that is already parsed. See ``init(parsing:)``.
     package init(_ value: JSONValue) throws(SigningError) {
-        guard let elements = value.objectValue?["keys"]?.arrayValue else {
+        let isKey = value.objectValue?["kty"] != nil
+        guard let elements = isKey ? [value] : value.objectValue?["keys"]?.arrayValue else {
             throw SigningError(.documentMalformed, "the key set has no array called keys")
         }
         guard elements.count <= Self.keysMax else {
@@ -67,6 +79,7 @@ package struct JWKSet: Sendable, Equatable {
         }
         var keys: [VerificationKey] = []
         var skipped: [String] = []
+        var unusableKids: Set<ExactText> = []
         for (index, element) in elements.enumerated() {
             guard let jwk = element.objectValue else {
                 skipped.append("key \(index + 1): it is \(element.shape)")
@@ -76,14 +89,20 @@ package struct JWKSet: Sendable, Equatable {
                 keys.append(try VerificationKey(jwk: jwk))
             } catch {
                 skipped.append("key \(index + 1): \(error.message)")
+                if let kid = jwk["kid"]?.stringValue { unusableKids.insert(ExactText(kid)) }
             }
         }
-        self.init(keys, skipped: skipped)
+        self.init(keys, skipped: skipped, unusableKids: unusableKids)
     }
 
     /// Returns the key called `kid`, compared byte by byte (case matters).
     package subscript(_ kid: String) -> VerificationKey? {
         indexByKid[ExactText(kid)].map { keys[$0] }
+    }
+
+    /// Returns whether the parsed set has a key called `kid` that was ignored.
+    func hasUnusableKey(named kid: String) -> Bool {
+        unusableKids.contains(ExactText(kid))
     }
 
     /// The set as JSON: `{"keys": […]}`, with public members only.

@@ -13,6 +13,8 @@ package enum JWSRejection: String, Error, Sendable, Equatable, CaseIterable {
     case wrongType = "wrong-type"
     /// No key has the header's `kid`.
     case unknownKey = "unknown-key"
+    /// The key set has a key with the header's `kid`, but of a kind that is not supported here.
+    case unusableKey = "unusable-key"
     /// The header's `alg` is not the algorithm of the key named by its `kid`.
     case wrongAlgorithm = "wrong-algorithm"
     /// The signature does not verify with the key for this header and payload.
@@ -92,18 +94,25 @@ package struct JWS: Sendable {
 
     /// Returns the payload if one of `keys` signed it as a message of this `type`.
     ///
-    /// The `kid` selects the key, and the key determines the algorithm. The sender influences
-    /// neither otherwise, so neither `none` nor a public key used as an HMAC secret is accepted
-    /// (RFC 8725 section 2.1).
+    /// The `kid` selects the key, and the key determines the algorithm; only an RSA key allows two,
+    /// and the header names one of them. The sender influences nothing else, so neither `none` nor a
+    /// public key used as an HMAC secret is accepted (RFC 8725 section 2.1).
     ///
-    /// - Throws: ``JWSRejection``: `wrongType`, `unknownKey`, `wrongAlgorithm` or `badSignature`.
+    /// - Throws: ``JWSRejection``: `wrongType`, `unknownKey`, `unusableKey`, `wrongAlgorithm`
+    ///   or `badSignature`.
     package func verifiedPayload(
         by keys: JWKSet, as type: JWSType
     ) throws(JWSRejection) -> [UInt8] {
         guard type.accepts(self.type) else { throw .wrongType }
-        guard let key = keys[kid] else { throw .unknownKey }
-        guard key.algorithm.isNamed(algorithmName) else { throw .wrongAlgorithm }
-        guard key.verify(signature, over: signingInput) else { throw .badSignature }
+        guard let key = keys[kid] else {
+            throw keys.hasUnusableKey(named: kid) ? .unusableKey : .unknownKey
+        }
+        guard let algorithm = VerificationAlgorithm(named: algorithmName),
+            key.algorithms.contains(algorithm)
+        else { throw .wrongAlgorithm }
+        guard key.verify(signature, over: signingInput, with: algorithm) else {
+            throw .badSignature
+        }
         return unverifiedPayload
     }
 }

@@ -8,8 +8,10 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     case client = "client"
     /// Register, list and erase any client.
     case clientsWrite = "clients:write"
-    /// Request any reload, and explain clients.
+    /// Request any reload, delete the app, and read everything of it.
     case operate = "operator"
+    /// Read metrics, lists and explanations, without changing anything.
+    case operatorRead = "operator:read"
     /// Request tokens for clients.
     case tokensIssue = "tokens:issue"
 
@@ -17,6 +19,12 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     /// 3.3). Unknown names grant nothing and are ignored.
     package static func known(in claim: String) -> Set<Scope> {
         Set(claim.split(separator: " ").compactMap { Scope(rawValue: String($0)) })
+    }
+
+    /// Returns whether a bearer with these scopes has the permission `scope`: it is one of them, or
+    /// one of them implies it.
+    package static func grants(_ scope: Scope, from scopes: Set<Scope>) -> Bool {
+        scopes.contains(scope) || scope == .operatorRead && scopes.contains(.operate)
     }
 
     /// Returns a `scope` claim with sorted names, so that equal sets have equal texts.

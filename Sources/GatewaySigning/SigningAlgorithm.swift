@@ -1,5 +1,4 @@
-/// The two signature algorithms that the gateway uses and accepts. There is no other one that a
-/// token could make a verifier use (RFC 8725 section 3.1).
+/// The two algorithms that the gateway signs with.
 package enum SigningAlgorithm: String, Sendable, CaseIterable {
     /// Ed25519 (RFC 8037): `kty` OKP, `crv` Ed25519. The default.
     case edDSA = "EdDSA"
@@ -8,12 +7,6 @@ package enum SigningAlgorithm: String, Sendable, CaseIterable {
 
     /// The length of a signature in a JWS, bytes: R and S, or r and s, of 32 bytes each.
     static let signatureBytes = 64
-
-    /// Returns whether the `alg` of a header or key means this algorithm. `Ed25519` is the newer
-    /// name for `EdDSA` with an Ed25519 key (RFC 9864 section 2.2).
-    package func isNamed(_ name: String) -> Bool {
-        name == rawValue || (self == .edDSA && name == "Ed25519")
-    }
 
     /// The bytes before the raw public key in its SubjectPublicKeyInfo (RFC 8410 section 4; RFC
     /// 5480 section 2). The algorithm identifier is fixed, so all of this DER is. For P-256 it ends

@@ -10,6 +10,8 @@ package struct SigningKey: Sendable {
     package var kid: String { publicKey.kid }
     /// The signature algorithm of the key.
     package var algorithm: SigningAlgorithm { key.algorithm }
+    /// The raw public key: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
+    var publicBytes: [UInt8] { key.publicBytes }
     /// The public key as a JWK; never contains `d`.
     package var publicJWK: JSONObject { publicKey.jwk }
 

@@ -1,5 +1,22 @@
 import WidgetModel
 
+/// A claim that the gateway reads.
+package enum TokenClaim: String, Sendable, CaseIterable {
+    case iss, sub, aud, app, scope, exp, nbf, iat, jti, attributes
+
+    /// The accepted form, to follow "must".
+    var form: String {
+        switch self {
+        case .iss, .sub, .app: "be a non-empty string of at most 256 bytes"
+        case .aud: "be a string or an array of strings"
+        case .scope: "be a string of names separated by spaces, or an array of names (also as scp)"
+        case .exp, .nbf, .iat: "be a number of seconds since 1970"
+        case .jti: "be a string"
+        case .attributes: "be an object whose values are strings or arrays of strings"
+        }
+    }
+}
+
 /// The claims of a token, read strictly: a claim of another type than RFC 7519 section 4 or the
 /// gateway's own rules require causes a rejection, rather than counting as absent.
 struct TokenClaims {
@@ -22,53 +39,59 @@ struct TokenClaims {
     }
 
     init(_ claims: JSONObject, limits: Limits) throws(TokenRejection) {
-        func name(_ claim: String) throws(TokenRejection) -> String {
-            guard let text = claims[claim]?.stringValue, !text.isEmpty,
+        func name(_ claim: TokenClaim) throws(TokenRejection) -> String {
+            guard let text = claims[claim.rawValue]?.stringValue, !text.isEmpty,
                 text.utf8.count <= limits.stringBytesMax
-            else { throw .badClaims }
+            else { throw .badClaim(claim) }
             return text
         }
-        guard let iss = Self.issuer(of: claims), let scope = claims["scope"]?.stringValue,
-            let exp = try Self.time(claims["exp"])
-        else { throw .badClaims }
+        guard let iss = Self.issuer(of: claims) else { throw .badClaim(.iss) }
+        guard let exp = try Self.time(.exp, of: claims) else { throw .badClaim(.exp) }
         self.iss = iss
-        sub = try name("sub")
-        app = try name("app")
-        audiences = try Self.audiences(claims["aud"])
-        scopes = Scope.known(in: scope)
+        sub = try name(.sub)
+        app = try name(.app)
+        audiences = try Self.texts(claims["aud"], of: .aud)
+        // Some identity providers call it `scp`, and some of both write an array.
+        scopes = try Self.texts(claims["scope"] ?? claims["scp"], of: .scope)
+            .reduce(into: []) { $0.formUnion(Scope.known(in: $1)) }
         self.exp = exp
-        nbf = try Self.time(claims["nbf"])
-        iat = try Self.time(claims["iat"])
+        nbf = try Self.time(.nbf, of: claims)
+        iat = try Self.time(.iat, of: claims)
         switch claims["jti"] {
         case nil: jti = nil
         case .string(let text)?: jti = text.utf8.count <= limits.stringBytesMax ? text : nil
-        default: throw .badClaims
+        default: throw .badClaim(.jti)
         }
         if let attributes = claims["attributes"] {
             var faults = Faults()
             self.attributes = readAttributes(
                 attributes, at: "attributes", limits: limits, &faults)
-            guard faults.isEmpty else { throw .badClaims }
+            guard faults.isEmpty else { throw .badClaim(.attributes) }
         } else {
             attributes = [:]
         }
     }
 
     /// Reads one string or several (RFC 7519 section 4.1.3).
-    private static func audiences(_ value: JSONValue?) throws(TokenRejection) -> [String] {
+    private static func texts(
+        _ value: JSONValue?, of claim: TokenClaim
+    ) throws(TokenRejection) -> [String] {
         switch value {
-        case .string(let audience)?: return [audience]
+        case .string(let text)?: return [text]
         case .array(let elements)?:
-            let audiences = elements.compactMap(\.stringValue)
-            guard audiences.count == elements.count else { throw .badClaims }
-            return audiences
-        default: throw .badClaims
+            let texts = elements.compactMap(\.stringValue)
+            guard texts.count == elements.count else { throw .badClaim(claim) }
+            return texts
+        default: throw .badClaim(claim)
         }
     }
 
     /// Reads seconds since 1970, ignoring a fraction (RFC 7519 section 2, NumericDate). Rejects
     /// years beyond 9999, so that arithmetic cannot overflow.
-    private static func time(_ value: JSONValue?) throws(TokenRejection) -> Int64? {
+    private static func time(
+        _ claim: TokenClaim, of claims: JSONObject
+    ) throws(TokenRejection) -> Int64? {
+        let value = claims[claim.rawValue]
         let seconds: Int64? =
             switch value {
             case nil: nil
@@ -77,7 +100,7 @@ struct TokenClaims {
             default: nil
             }
         guard value == nil || seconds.map({ (0...253_402_300_799).contains($0) }) == true else {
-            throw .badClaims
+            throw .badClaim(claim)
         }
         return seconds
     }

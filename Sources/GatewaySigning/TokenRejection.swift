@@ -1,5 +1,5 @@
 /// The reason why a bearer token is rejected. Never contains any part of the token.
-package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
+package enum TokenRejection: Error, Sendable, Hashable {
     /// The token exceeds the size limit.
     case tooLarge
     /// The token is not a JWT in the required format.
@@ -12,25 +12,27 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
     case unknownIssuer
     /// The issuer has no key of this name.
     case unknownKey
+    /// The issuer's key of this name is of a kind that is not supported.
+    case unusableKey
     /// The header's `alg` is not the algorithm of the key.
     case wrongAlgorithm
     /// The token is not signed by the key it names.
     case badSignature
-    /// A required claim is missing or has the wrong type.
-    case badClaims
+    /// A required claim is missing, or a claim has the wrong type.
+    case badClaim(TokenClaim)
     /// The token was issued for another audience.
     case wrongAudience
     /// The token's `exp` has passed.
     case expired
-    /// The token's `nbf` or `iat` is in the future.
-    case notYetValid
+    /// This claim of the token, `nbf` or `iat`, is in the future.
+    case notYetValid(TokenClaim)
     /// A client token has a longer lifetime than allowed.
     case livesTooLong
     /// The issuer is not trusted for this app.
     case foreignApp
     /// The issuer may not grant one of the scopes.
     case foreignScope
-    /// The token's `app` is `*` without ``Scope/operate``.
+    /// The token's `app` is `*` without ``Scope/operate`` or ``Scope/operatorRead``.
     case wildcardApp
     /// The token is on the list of denied tokens.
     case denied
@@ -44,9 +46,10 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         case .wrongType: "token-wrong-type"
         case .unknownIssuer: "token-unknown-issuer"
         case .unknownKey: "token-unknown-key"
+        case .unusableKey: "token-unusable-key"
         case .wrongAlgorithm: "token-wrong-algorithm"
         case .badSignature: "token-bad-signature"
-        case .badClaims: "token-bad-claims"
+        case .badClaim: "token-bad-claims"
         case .wrongAudience: "token-wrong-audience"
         case .expired: "token-expired"
         case .notYetValid: "token-not-yet-valid"
@@ -67,18 +70,23 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
         case .wrongType: "The header's typ is not JWT."
         case .unknownIssuer: "The issuer (iss) is not configured here."
         case .unknownKey: "The issuer has no key with this kid."
+        case .unusableKey:
+            "The issuer's key with this kid cannot be used here: \(VerificationKey.kinds), for "
+                + "signatures, is accepted."
         case .wrongAlgorithm: "The header's alg does not match the key that its kid names."
         case .badSignature: "The signature does not verify."
-        case .badClaims:
-            "A claim is missing or has the wrong type: iss, sub, aud, app, scope and exp are "
-                + "required; nbf, iat and attributes are optional."
+        case .badClaim(let claim):
+            "The claim \(claim.rawValue) is missing or malformed: it must \(claim.form)."
         case .wrongAudience: "The audience (aud) is not this gateway's URL."
-        case .expired: "The token has expired."
-        case .notYetValid: "The token is not valid yet (nbf or iat)."
-        case .livesTooLong: "The lifetime of a token with the scope client is too long."
+        case .expired: "The token has expired (exp)."
+        case .notYetValid(let claim):
+            "The token is not valid yet: \(claim.rawValue) is in the future."
+        case .livesTooLong:
+            "A token with the scope client may not live this long: exp is too far after iat."
         case .foreignApp: "The issuer is not configured for this app."
         case .foreignScope: "The issuer may not grant one of the scopes."
-        case .wildcardApp: "Only a token with the scope operator may name every app (*)."
+        case .wildcardApp:
+            "Only a token with the scope operator or operator:read may name every app (*)."
         case .denied: "An operator has denied this token, or its subject; get another one."
         }
     }
@@ -95,11 +103,11 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
     /// Whether the rejection required a signature check and stays valid as long as the policy does.
     var isLastingAndCostly: Bool {
         switch self {
-        case .badSignature, .badClaims, .wrongAudience, .foreignApp, .foreignScope, .wildcardApp:
+        case .badSignature, .badClaim, .wrongAudience, .foreignApp, .foreignScope, .wildcardApp:
             true
         // Found before the signature is verified.
         case .tooLarge, .malformed, .criticalHeader, .wrongType, .unknownIssuer, .unknownKey,
-            .wrongAlgorithm:
+            .unusableKey, .wrongAlgorithm:
             false
         // Depends on the time; without `iat` the lifetime does, too.
         case .expired, .notYetValid, .livesTooLong, .denied: false
@@ -114,8 +122,18 @@ package enum TokenRejection: Error, Sendable, Hashable, CaseIterable {
             case .criticalHeader: .criticalHeader
             case .wrongType: .wrongType
             case .unknownKey: .unknownKey
+            case .unusableKey: .unusableKey
             case .wrongAlgorithm: .wrongAlgorithm
             case .badSignature: .badSignature
             }
     }
+}
+
+extension TokenRejection: CaseIterable {
+    /// Every rejection; one claim stands for all where the rejection names one.
+    package static let allCases: [TokenRejection] = [
+        .tooLarge, .malformed, .criticalHeader, .wrongType, .unknownIssuer, .unknownKey,
+        .unusableKey, .wrongAlgorithm, .badSignature, .badClaim(.iss), .wrongAudience, .expired,
+        .notYetValid(.nbf), .livesTooLong, .foreignApp, .foreignScope, .wildcardApp, .denied,
+    ]
 }

@@ -51,7 +51,7 @@ package struct VerifiedToken: Sendable, Equatable {
 
     /// Returns whether the token is for `app` and grants `scope` there.
     package func grants(_ scope: Scope, for app: String) -> Bool {
-        scopes.contains(scope) && concerns(app: app)
+        Scope.grants(scope, from: scopes) && concerns(app: app)
     }
 
     /// Returns whether the token is valid at `now`.
@@ -96,7 +96,7 @@ package struct TokenVerifier: Sendable {
         guard let object = try? JSONValue(parsing: jws.unverifiedPayload).objectValue else {
             throw .malformed
         }
-        guard let iss = TokenClaims.issuer(of: object) else { throw .badClaims }
+        guard let iss = TokenClaims.issuer(of: object) else { throw .badClaim(.iss) }
         guard let issuer = policy.issuer(iss, kid: jws.kid) else { throw .unknownIssuer }
         do throws(JWSRejection) {
             _ = try jws.verifiedPayload(by: issuer.keys, as: .token)
@@ -117,6 +117,14 @@ package struct TokenVerifier: Sendable {
             jti: claims.jti)
     }
 
+    /// Returns the trusted issuer that a token names, whether or not it issued it.
+    func issuer(of token: [UInt8]) -> TrustedIssuer? {
+        guard let jws = try? JWS(parsing: token, bytesMax: JWS.tokenBytesMax),
+            let object = try? JSONValue(parsing: jws.unverifiedPayload).objectValue
+        else { return nil }
+        return TokenClaims.issuer(of: object).flatMap { policy.issuer($0, kid: jws.kid) }
+    }
+
     /// Rejects a token that is on the list of denied tokens.
     func checkDenial(of token: VerifiedToken, now: Int64) throws(TokenRejection) {
         if policy.denied.denies(token, now: now) { throw .denied }
@@ -125,9 +133,8 @@ package struct TokenVerifier: Sendable {
     private func checkTimes(of claims: TokenClaims, now: Int64) throws(TokenRejection) {
         let latestNow = now.addingClamped(policy.leeway)
         guard now < claims.exp.addingClamped(policy.leeway) else { throw .expired }
-        guard claims.nbf ?? 0 <= latestNow, claims.iat ?? 0 <= latestNow else {
-            throw .notYetValid
-        }
+        if let nbf = claims.nbf, nbf > latestNow { throw .notYetValid(.nbf) }
+        if let iat = claims.iat, iat > latestNow { throw .notYetValid(.iat) }
         if claims.scopes.contains(.client) {
             // Without `iat` the remaining lifetime counts, by a clock that may be behind.
             guard claims.exp - (claims.iat ?? latestNow) <= policy.clientLifetimeMax else {

@@ -39,7 +39,7 @@ package struct TrustedIssuer: Sendable, Equatable {
     func checkRights(app: String, scopes: Set<Scope>) throws(TokenRejection) {
         guard scopes.isSubset(of: self.scopes) else { throw .foreignScope }
         if app == VerifiedToken.everyApp {
-            guard scopes.contains(.operate) else { throw .wildcardApp }
+            guard Scope.grants(.operatorRead, from: scopes) else { throw .wildcardApp }
             guard apps == .any else { throw .foreignApp }
         } else {
             guard apps.contains(app) else { throw .foreignApp }

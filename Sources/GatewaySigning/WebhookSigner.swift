@@ -29,7 +29,7 @@ package struct WebhookSigner: Sendable {
 
     /// The public keys for receivers, one text each: `whpk_` and the key in base64.
     package var publicKeys: [String] {
-        keys.map { "whpk_" + Base64.standard.string($0.publicKey.publicBytes) }
+        keys.map { "whpk_" + Base64.standard.string($0.publicBytes) }
     }
 
     /// Returns the header fields of a message. The body must be sent exactly as signed.

@@ -37,7 +37,7 @@ final class GroupCommit: Sendable {
         var waiting: FairQueue<WriterLane, Job>
         var isDraining = false
         var isClosed = false
-        var figures = StoreFigures()
+        var figures = StoreStats()
         /// The registrations and log bytes of every app on disk.
         var usage = UsageTable()
         /// The bytes written to the write-ahead log since the last attempt at a checkpoint.
@@ -87,7 +87,8 @@ final class GroupCommit: Sendable {
     private let files: StoreFiles?
     private let policy: DiskSpacePolicy
     private let fingerprint: EventFingerprint
-    private let observer: @Sendable (CommitFigures) -> Void
+    private let observer: @Sendable (CommitStats) -> Void
+    private let onRejection: @Sendable (StoreError) -> Void
     /// Kept here because a queued job outlives the store itself.
     private let lock: DirectoryLock?
     private let queue = DispatchQueue(label: "store.writer")
@@ -96,7 +97,8 @@ final class GroupCommit: Sendable {
     init(
         database: any DatabaseWriter, files: StoreFiles?, lock: DirectoryLock?,
         configuration: StoreConfiguration, fingerprint: EventFingerprint, head: UInt64,
-        floor: UInt64, observer: @escaping @Sendable (CommitFigures) -> Void
+        floor: UInt64, observer: @escaping @Sendable (CommitStats) -> Void,
+        onRejection: @escaping @Sendable (StoreError) -> Void
     ) {
         self.database = database
         self.files = files
@@ -107,6 +109,7 @@ final class GroupCommit: Sendable {
         self.configuration = configuration
         self.fingerprint = fingerprint
         self.observer = observer
+        self.onRejection = onRejection
         var state = State(
             .init(
                 count: configuration.pendingJobsMax, cost: configuration.pendingCostMax,
@@ -118,7 +121,7 @@ final class GroupCommit: Sendable {
     }
 
     /// The statistics so far, without the sizes of files.
-    var figures: StoreFigures {
+    var figures: StoreStats {
         state.withLock {
             var figures = $0.figures
             figures.waitingJobs = $0.waiting.count
@@ -208,6 +211,7 @@ final class GroupCommit: Sendable {
         } catch {
             noteRefusal(bytes: size)
             for job in jobs { job.fail(error) }
+            onRejection(error)
             return
         }
         let seconds = (ContinuousClock.now - begin) / .seconds(1)
@@ -216,7 +220,7 @@ final class GroupCommit: Sendable {
         for effect in outcome.effects { longest.measure(effect) }
         for answer in outcome.answers { answer.give(outcome.head) }
         observer(
-            CommitFigures(
+            CommitStats(
                 jobs: jobs.count, rows: outcome.rows, seconds: seconds,
                 longestJobNanoseconds: longest.nanoseconds))
     }

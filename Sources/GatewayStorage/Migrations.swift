@@ -13,6 +13,8 @@ enum Migrations {
         migrator.registerMigration("3 push", foreignKeyChecks: .immediate, migrate: createPush)
         migrator.registerMigration(
             "4 attempts of an app", foreignKeyChecks: .immediate, migrate: indexAttempts)
+        migrator.registerMigration(
+            "5 change of an attempt", foreignKeyChecks: .immediate, migrate: addChangeOfAttempt)
         return migrator
     }
 
@@ -150,5 +152,10 @@ enum Migrations {
 
     @Sendable private static func indexAttempts(_ db: Database) throws {
         try db.execute(sql: "CREATE INDEX push_attempt_app ON push_attempt (app, number)")
+    }
+
+    @Sendable private static func addChangeOfAttempt(_ db: Database) throws {
+        // NULL in attempts from before.
+        try db.execute(sql: "ALTER TABLE push_attempt ADD COLUMN sequence INTEGER")
     }
 }

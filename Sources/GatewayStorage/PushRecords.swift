@@ -32,11 +32,13 @@ package struct PushAttemptRow: Sendable, Equatable {
     package let reference: String?
     /// The duration, ms.
     package let milliseconds: Int64
+    /// The sequence of the latest log entry that it reported; `nil` if unknown.
+    package let sequence: UInt64?
 
     /// Creates an attempt.
     package init(
         number: Int64 = 0, at: Int64, key: RegistrationKey, channel: String, outcome: String,
-        reason: String?, reference: String?, milliseconds: Int64
+        reason: String?, reference: String?, milliseconds: Int64, sequence: UInt64? = nil
     ) {
         self.number = number
         self.at = at
@@ -46,6 +48,7 @@ package struct PushAttemptRow: Sendable, Equatable {
         self.reason = reason
         self.reference = reference
         self.milliseconds = milliseconds
+        self.sequence = sequence
     }
 }
 

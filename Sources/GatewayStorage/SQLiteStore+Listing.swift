@@ -7,11 +7,13 @@ extension SQLiteStore {
     ///
     /// - Parameters:
     ///   - attribute: An attribute value to filter by; `nil` for all registrations.
+    ///   - prefix: The beginning of the ids of wanted clients.
     ///   - after: The last client id of the previous page; `nil` for the first page.
     ///   - limit: The maximum number of rows; the page is shorter if it would exceed
     ///     `StoreConfiguration.batchBytesMax`.
     package func registrations(
-        app: String, attribute: (name: String, value: String)?, after: String?, limit: Int
+        app: String, attribute: (name: String, value: String)?, prefix: String = "",
+        after: String?, limit: Int
     ) async throws -> RegistrationPage {
         let columns = "r.app, r.client, r.payload, r.updated_at, s.seen_at"
         let sql: String
@@ -21,7 +23,8 @@ extension SQLiteStore {
                 SELECT \(columns) FROM registration_attribute a
                 JOIN registration r USING (app, client)
                 JOIN registration_seen s USING (app, client)
-                WHERE a.app = ? AND a.name = ? AND a.value = ? AND a.client > ?
+                WHERE a.app = ? AND a.name = ? AND a.value = ?
+                AND a.client > ? AND a.client >= ? AND a.client < ?
                 ORDER BY a.client LIMIT ?
                 """
             arguments = [app, attribute.name, attribute.value]
@@ -29,13 +32,15 @@ extension SQLiteStore {
             sql = """
                 SELECT \(columns) FROM registration r
                 JOIN registration_seen s USING (app, client)
-                WHERE r.app = ? AND r.client > ? ORDER BY r.client LIMIT ?
+                WHERE r.app = ? AND r.client > ? AND r.client >= ? AND r.client < ?
+                ORDER BY r.client LIMIT ?
                 """
             arguments = [app]
         }
         let count = min(max(limit, 1), 100_000)
         // Fetches one row more than requested, to find out whether there are more.
-        arguments += [after ?? "", count + 1]
+        // Texts are compared as bytes: all with the prefix sort before this end.
+        arguments += [after ?? "", prefix, prefix + "\u{10FFFF}", count + 1]
         return try await reading { [arguments, self] db in
             let page = try self.bounded(
                 Row.fetchCursor(db.cachedStatement(sql: sql), arguments: arguments),

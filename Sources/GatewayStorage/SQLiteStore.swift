@@ -38,17 +38,25 @@ package final class SQLiteStore: Sendable {
     let mark = Mutex<LogMark?>(nil)
     private let lock: DirectoryLock?
 
+    /// Returns whether the last process that opened a directory's store ended without closing it,
+    /// for example because it was killed. Meaningful only before the store is opened.
+    package static func isLeftOpen(in directory: String) -> Bool {
+        StoreFiles(directory: directory).isLeftOpen
+    }
+
     /// Opens the store in a data directory, creating what is missing: the directory with mode 0700
     /// (its parent must exist), the files with mode 0600.
     ///
     /// - Parameters:
     ///   - opening: Whether a database is expected to exist.
     ///   - observer: Called on the writer's thread after each transaction.
+    ///   - onRejection: Called on the writer's thread when a transaction fails as a whole.
     /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `missing`, `corrupt` or `unavailable`.
     package convenience init(
         directory: String, opening: Opening = .createIfMissing,
         configuration: StoreConfiguration = StoreConfiguration(),
-        observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
+        observer: @escaping @Sendable (CommitStats) -> Void = { _ in },
+        onRejection: @escaping @Sendable (StoreError) -> Void = { _ in }
     ) throws {
         let lock = try DirectoryLock(directory: directory)
         let files = StoreFiles(directory: directory)
@@ -78,7 +86,7 @@ package final class SQLiteStore: Sendable {
         }
         try self.init(
             database: database, configuration: configuration, files: files, lock: lock,
-            observer: observer)
+            observer: observer, onRejection: onRejection)
     }
 
     /// Opens the store of a data directory for reading, concurrently with a running gateway. It
@@ -112,7 +120,7 @@ package final class SQLiteStore: Sendable {
     /// The parameters are those of `init(directory:configuration:observer:)`.
     package convenience init(
         inMemory configuration: StoreConfiguration,
-        observer: @escaping @Sendable (CommitFigures) -> Void = { _ in }
+        observer: @escaping @Sendable (CommitStats) -> Void = { _ in }
     ) throws {
         let database = try StoreError.translating(nil) {
             try DatabaseQueue(configuration: Self.connections(configuration))
@@ -125,7 +133,8 @@ package final class SQLiteStore: Sendable {
     private init(
         database: any DatabaseWriter, configuration: StoreConfiguration, files: StoreFiles?,
         lock: DirectoryLock?, migrates: Bool = true,
-        observer: @escaping @Sendable (CommitFigures) -> Void
+        observer: @escaping @Sendable (CommitStats) -> Void,
+        onRejection: @escaping @Sendable (StoreError) -> Void = { _ in }
     ) throws {
         self.database = database
         self.configuration = configuration
@@ -152,7 +161,7 @@ package final class SQLiteStore: Sendable {
         commits = try GroupCommit(
             database: database, files: files, lock: lock, configuration: configuration,
             fingerprint: EventFingerprint(key: hashKey), head: position.head, floor: position.floor,
-            observer: observer)
+            observer: observer, onRejection: onRejection)
     }
 
     /// The highest sequence on disk; 0 when nothing was ever accepted. Unchanged when rows are
@@ -171,7 +180,7 @@ package final class SQLiteStore: Sendable {
     package func restoreUsage(_ usage: UsageTable) { commits.restoreUsage(usage) }
 
     /// The statistics since the store was opened, and its size on disk.
-    package var figures: StoreFigures {
+    package var figures: StoreStats {
         var figures = commits.figures
         figures.databaseBytes = files?.databaseBytes ?? 0
         figures.walBytes = files?.walBytes ?? 0

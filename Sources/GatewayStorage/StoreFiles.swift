@@ -15,6 +15,10 @@ struct StoreFiles: Sendable, Equatable {
     /// The size of the write-ahead log, bytes; 0 if it does not exist.
     var walBytes: Int64 { Self.size(wal) }
 
+    /// Whether a process ended without closing the store, or still has it open: closing copies the
+    /// write-ahead log into the database and removes it.
+    var isLeftOpen: Bool { walBytes > 0 }
+
     private static func size(_ path: String) -> Int64 {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : 0

@@ -33,12 +33,13 @@ extension StoreTransaction {
                 try db.cachedStatement(
                     sql: """
                         INSERT INTO push_attempt
-                            (at, app, client, channel, outcome, reason, reference, milliseconds)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                            (at, app, client, channel, outcome, reason, reference, milliseconds,
+                            sequence)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                         """
                 ).execute(arguments: [
                     row.at, row.key.app, row.key.client, row.channel, row.outcome, row.reason,
-                    row.reference, row.milliseconds,
+                    row.reference, row.milliseconds, row.sequence.map { Int64(clamping: $0) },
                 ])
             }
         }

@@ -7,13 +7,14 @@ extension StoreTransaction {
     ///
     /// - Parameters:
     ///   - attributes: The attributes that listings can filter by, with every value of every name.
-    ///   - updatedAt: The time in ms since 1970; the client counts as seen then.
+    ///   - updatedAt: The time in ms since 1970.
+    ///   - isSeen: Whether the client counts as seen then; a new one always does.
     /// - Returns: Whether the client had none before.
     /// - Throws: `StoreError.rejected` if a text contains a NUL; `unavailable` if the disk refuses.
     @discardableResult
     package mutating func putRegistration(
         app: String, client: String, payload: Data, attributes: [String: [String]],
-        updatedAt: Int64
+        updatedAt: Int64, isSeen: Bool = true
     ) throws -> Bool {
         let wanted = Set(
             attributes.flatMap { name, values in
@@ -29,7 +30,9 @@ extension StoreTransaction {
         try run(.updateRegistration, values)
         let isNew = connection.changes == 0
         if isNew { try run(.insertRegistration, values) }
-        try run(.putSeen, [.text(app), .text(client), .integer(updatedAt)])
+        if isSeen || isNew {
+            try run(.putSeen, [.text(app), .text(client), .integer(updatedAt)])
+        }
         try replaceAttributes(app: app, client: client, isNew: isNew, with: wanted)
         if isNew { stagedUsage.add(AppUsage(clients: 1), to: app) }
         return isNew
@@ -57,16 +60,16 @@ extension StoreTransaction {
     /// Records that clients were seen. Ignores clients without a registration, and does not move a
     /// later time back.
     ///
-    /// - Parameter seenAt: The time in ms since 1970.
-    package mutating func touch(_ keys: some Sequence<RegistrationKey>, seenAt: Int64) throws {
+    /// - Parameter seen: The clients with the times, in ms since 1970.
+    package mutating func touch(_ seen: some Sequence<(key: RegistrationKey, at: Int64)>) throws {
         try writing { db in
             let statement = try db.cachedStatement(
                 sql: """
                     UPDATE registration_seen SET seen_at = ?
                     WHERE app = ? AND client = ? AND seen_at < ?
                     """)
-            for key in keys {
-                try statement.execute(arguments: [seenAt, key.app, key.client, seenAt])
+            for (key, at) in seen {
+                try statement.execute(arguments: [at, key.app, key.client, at])
             }
         }
     }

@@ -40,23 +40,41 @@ package enum PEMSource: Sendable {
     }
 
     private func certificates(in bytes: [UInt8]) throws(TLSError) -> [PEMCertificate] {
+        try all("certificate", in: bytes) { bio in
+            PEM_read_bio_X509(bio, nil, refusePassphrase, nil).map {
+                PEMCertificate(pointer: $0)
+            }
+        }
+    }
+
+    /// All certificate revocation lists, in order; at least one.
+    func revocationLists() throws(TLSError) -> [PEMRevocationList] {
+        try all("revocation list", in: try bytes()) { bio in
+            PEM_read_bio_X509_CRL(bio, nil, refusePassphrase, nil).map {
+                PEMRevocationList(pointer: $0)
+            }
+        }
+    }
+
+    /// Reads all objects of a kind, in order; at least one.
+    private func all<Object>(
+        _ kind: String, in bytes: [UInt8], read: (OpaquePointer) -> Object?
+    ) throws(TLSError) -> [Object] {
         try withBIO(bytes) { bio throws(TLSError) in
-            var found: [PEMCertificate] = []
-            while let certificate = PEM_read_bio_X509(bio, nil, refusePassphrase, nil) {
-                found.append(PEMCertificate(pointer: certificate))
+            var found: [Object] = []
+            while let object = read(bio) {
+                found.append(object)
                 guard found.count <= Self.certificatesMax else {
                     throw TLSError(
-                        .notPEM, "\(name) contains more than \(Self.certificatesMax) certificates")
+                        .notPEM, "\(name) contains more than \(Self.certificatesMax) \(kind)s")
                 }
             }
             // Reading always ends with an error; the end of the text is the expected one.
             let atEnd = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
             let reason = OpenSSLErrors.takeReason()
-            guard atEnd else {
-                throw TLSError(.notPEM, "\(name): bad certificate: \(reason)")
-            }
+            guard atEnd else { throw TLSError(.notPEM, "\(name): bad \(kind): \(reason)") }
             guard !found.isEmpty else {
-                throw TLSError(.notPEM, "\(name) contains no PEM certificate")
+                throw TLSError(.notPEM, "\(name) contains no PEM \(kind)")
             }
             return found
         }
@@ -158,6 +176,14 @@ final class PEMCertificate {
         }
         return Date(timeIntervalSince1970: Double(days) * 86_400 + Double(seconds))
     }
+}
+
+/// A parsed list of revoked certificates, freed with its last reference.
+final class PEMRevocationList {
+    let pointer: OpaquePointer
+
+    init(pointer: OpaquePointer) { self.pointer = pointer }
+    deinit { X509_CRL_free(pointer) }
 }
 
 /// A parsed private key, freed with its last reference.

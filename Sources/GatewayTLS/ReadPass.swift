@@ -41,7 +41,7 @@ struct ReadPass: Sendable {
         if result == 1 { return true }
         guard SSL_get_error(ssl, result) != SSL_ERROR_WANT_READ else { return false }
         let failure = OpenSSLErrors.handshakeFailure()
-        let reason = OpenSSLErrors.takeReason()
+        let reason = OpenSSLErrors.takeHandshakeReason()
         end = .failed(TLSError(.handshakeFailed(failure), "handshake failed: \(reason)"))
         return false
     }

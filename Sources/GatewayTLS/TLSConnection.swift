@@ -21,6 +21,8 @@ package final class TLSConnection: @unchecked Sendable {
     package private(set) var negotiatedProtocol: String?
     /// Whether the session was resumed from a ticket.
     package private(set) var isResumed = false
+    /// The far end of the connection.
+    package private(set) var peer: TLSPeer
     /// Keeps the context alive for the handshake, which reads it, even if the identity is replaced.
     private let context: TLSContext?
     /// Keeps the connection counted until it is released, with this object or by the owner that
@@ -30,12 +32,14 @@ package final class TLSConnection: @unchecked Sendable {
     /// The server's side of a connection that has just been accepted. Returns `nil` when OpenSSL
     /// has no memory; the socket is not closed and the permit not released then.
     init?(
-        _ context: TLSContext, socket: Int32, permit: ConnectionPermit, offersHTTP2: Bool = true
+        _ context: TLSContext, socket: Int32, from peer: TLSPeer, permit: ConnectionPermit,
+        offersHTTP2: Bool = true
     ) {
         guard let ssl = SSL_new(context.pointer) else { return nil }
         SSL_set_accept_state(ssl)
         if !offersHTTP2 { ALPNList.restrictToHTTP1(ssl) }
         (self.ssl, self.socket, self.context, self.permit) = (ssl, socket, context, permit)
+        self.peer = peer
         secrets = TrafficSecrets.attach(to: ssl)
     }
 
@@ -44,7 +48,7 @@ package final class TLSConnection: @unchecked Sendable {
         (ssl, secrets) = (other.ssl, other.secrets)
         (other.ssl, other.secrets) = (nil, nil)
         (negotiatedProtocol, isResumed) = (other.negotiatedProtocol, other.isResumed)
-        self.socket = socket
+        (self.socket, peer) = (socket, other.peer)
         // The handshake is done.
         context = nil
         permit = other.takePermit()
@@ -69,6 +73,15 @@ package final class TLSConnection: @unchecked Sendable {
         if let ssl { TrafficSecrets.detach(from: ssl) }
         TrafficSecrets.free(secrets)
         self.secrets = nil
+    }
+
+    /// Counts the connection for the address of its client, as a proxy stated it; returns false when
+    /// that address is at its limit.
+    func count(for client: SourceAddress) -> Bool {
+        peer.address = client
+        guard let counted = permit?.counted(for: client) else { return false }
+        permit = counted
+        return true
     }
 
     /// Makes OpenSSL read from and write to the wire of the calling thread.

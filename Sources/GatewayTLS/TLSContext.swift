@@ -36,8 +36,14 @@ package struct TLSContextSettings: Sendable {
     package var applicationProtocols = ["h2", "http/1.1"]
     /// Whether clients are asked for a certificate.
     package var clientCertificates = ClientCertificates.none
+    /// The lists of revoked client certificates; `nil` to check none. A client's certificate is then
+    /// refused unless a list of its issuer is among them that is neither expired nor names it.
+    package var revocationLists: PEMSource?
     /// The lifetime of a ticket that resumes a session, in seconds.
     package var ticketLifetimeSeconds = 7200
+    /// The keys of the tickets. By default each context has its own, so that none resumes a session of
+    /// another.
+    package var ticketKeys = TicketKeys()
 
     package init() {}
 }
@@ -45,14 +51,15 @@ package struct TLSContextSettings: Sendable {
 /// The certificate, key and rules of a TLS listener, checked and ready to use.
 ///
 /// Built once, then read by every event loop. No session is stored: resumption uses tickets, sealed
-/// with keys that exist only as long as the context. Early data is not accepted (RFC 8446 section
+/// with keys in memory, see ``TicketKeys``. Early data is not accepted (RFC 8446 section
 /// 8: it can be replayed), nor are renegotiation and compression.
 package final class TLSContext: @unchecked Sendable {
-    // Sound: the context is changed in `init` only; OpenSSL locks its reference count and ticket
-    // keys itself, and the ALPN list is written once before the first handshake.
+    // Sound: the context is changed in `init` only; OpenSSL locks its reference count itself,
+    // `TicketKeys` locks the keys, and the ALPN list is written once before the first handshake.
     let pointer: OpaquePointer
     private let protocols: UnsafeMutablePointer<ALPNList>
-    // Sound: OpenSSL reads it during handshakes, and each connection keeps this object until its
+    private let ticketKeys: TicketKeys
+    // Sound: OpenSSL reads both during handshakes, and each connection keeps this object until its
     // own handshake is done.
 
     /// The expiry time of the leaf certificate. A context with an expired certificate works: the
@@ -82,6 +89,7 @@ package final class TLSContext: @unchecked Sendable {
         pointer = context
         protocols = .allocate(capacity: 1)
         protocols.initialize(to: ALPNList(bytes: []))
+        ticketKeys = settings.ticketKeys
         applicationProtocols = settings.applicationProtocols
         self.notAfter = notAfter
         ERR_clear_error()
@@ -89,6 +97,7 @@ package final class TLSContext: @unchecked Sendable {
             leaf: leaf, chain: chain.dropFirst(), key: key, from: certificateChain, privateKey)
         try apply(settings)
         try askForCertificates(settings.clientCertificates)
+        try refuseRevoked(settings.revocationLists)
     }
 
     deinit {
@@ -145,6 +154,9 @@ package final class TLSContext: @unchecked Sendable {
         _ = gateway_SSL_CTX_set_mode(
             pointer, Int(SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER))
         _ = gateway_SSL_CTX_set_session_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
+        guard ticketKeys.install(in: pointer) else {
+            throw TLSError(.engine, "no ticket keys: \(OpenSSLErrors.takeReason())")
+        }
         SSL_CTX_set_timeout(pointer, settings.ticketLifetimeSeconds)
         // One ticket: each costs a record in the handshake, and a client that resumes gets a new
         // one.
@@ -161,6 +173,18 @@ package final class TLSContext: @unchecked Sendable {
         }
         protocols.pointee = list
         SSL_CTX_set_alpn_select_cb(pointer, ALPNList.select, protocols)
+    }
+
+    private func refuseRevoked(_ source: PEMSource?) throws(TLSError) {
+        guard let source else { return }
+        let store = SSL_CTX_get_cert_store(pointer)
+        for list in try source.revocationLists() {
+            guard X509_STORE_add_crl(store, list.pointer) == 1 else {
+                let reason = OpenSSLErrors.takeReason()
+                throw TLSError(.notPEM, "\(source.name): revocation list refused: \(reason)")
+            }
+        }
+        X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
     }
 
     private func askForCertificates(

@@ -66,6 +66,26 @@ enum OpenSSLErrors {
         return String(cString: text)
     }
 
+    /// Returns why a handshake failed, for an operator: the oldest error as OpenSSL words it, and its
+    /// meaning where that is not obvious. Empties the queue.
+    static func takeHandshakeReason() -> String {
+        let meaning: String? =
+            switch ERR_GET_REASON(ERR_peek_error()) {
+            case SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST: "the peer speaks HTTP without TLS"
+            case SSL_R_WRONG_VERSION_NUMBER: "the peer does not speak TLS"
+            case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+                "the peer does not trust the issuer of the gateway's certificate"
+            case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
+                SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+                "the peer rejects the gateway's certificate"
+            case SSL_R_CERTIFICATE_VERIFY_FAILED: "the peer's certificate is not trusted"
+            case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: "the peer has no certificate"
+            default: nil
+            }
+        let reason = takeReason()
+        return meaning.map { "\($0) (\(reason))" } ?? reason
+    }
+
     /// Classifies the oldest error of a failed handshake; leaves the queue as it is.
     static func handshakeFailure() -> HandshakeFailure {
         switch ERR_GET_REASON(ERR_peek_error()) {

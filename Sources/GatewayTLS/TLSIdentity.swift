@@ -13,7 +13,7 @@ package final class TLSIdentity: Sendable {
     package var current: TLSContext { held.withLock { $0 } }
 
     /// Uses `context` for connections from now on. Tickets issued under the old one no longer
-    /// resume: each context has its own ticket keys, so that removing a client CA takes effect at
+    /// resume: each context has its own ticket keys by default, so that removing a client CA takes effect at
     /// once.
     package func replace(with context: TLSContext) {
         held.withLock { $0 = context }

@@ -76,7 +76,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var drainOwed = false
     var input = InputBudget(now: .now())
     var emptyInput = EmptyInput()
-    private var peer = Input.open
+    private var peerInput = Input.open
     var outputClosed = false
     var readWanted = false
 
@@ -88,12 +88,14 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     /// The protocol that ALPN chose; `nil` for a client without ALPN, which speaks HTTP/1.1.
     package let negotiatedProtocol: String?
     /// Whether nothing more is read from the peer.
-    var inputClosed: Bool { peer != .open }
+    var inputClosed: Bool { peerInput != .open }
     /// Whether the peer ended the connection without `close_notify`, so that its data may be cut
     /// short.
-    package var inputTruncated: Bool { peer == .truncated }
+    package var inputTruncated: Bool { peerInput == .truncated }
     /// Whether the session was resumed from a ticket.
     package let isResumed: Bool
+    /// The far end of the connection.
+    package let peer: TLSPeer
 
     /// A handler for a connection that shares its socket with the channel.
     package init(_ arrived: Arrived, settings: TLSServerSettings) {
@@ -101,6 +103,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
         first = arrived.first
         negotiatedProtocol = arrived.connection.negotiatedProtocol
         isResumed = arrived.connection.isResumed
+        peer = arrived.connection.peer
         self.settings = settings
     }
 
@@ -172,7 +175,7 @@ package final class TLSServerHandler: ChannelDuplexHandler {
 
     /// Ends the peer's side, unless it has ended already.
     func endInput(_ end: Input) {
-        if peer == .open { peer = end }
+        if peerInput == .open { peerInput = end }
     }
 
     /// Drops everything that belongs to the connection.

@@ -38,8 +38,17 @@ package struct TLSServerSettings: Sendable {
     /// Whether HTTP/2 is offered, if the context has it; a listener that does not speak HTTP/2 must
     /// not choose it.
     package var offersHTTP2 = true
+    /// Returns the protocol by which a peer states the addresses of its clients; `nil` for a peer that
+    /// is not a trusted proxy. Called on a thread that accepts connections, with the four or sixteen
+    /// bytes of the peer's IP address, which are valid until it returns. `nil` where no proxy is
+    /// trusted.
+    package var proxyProtocol: (@Sendable (_ peer: UnsafeRawBufferPointer) -> ProxyProtocol?)?
     /// The counters of this listener.
     package var counters: TLSCounters
+    /// Called on a thread that accepts connections when a handshake failed, unless the peer merely
+    /// left, as the health check of a balancer does.
+    package var onHandshakeFailure:
+        (@Sendable (_ from: SourceAddress, HandshakeFailure, _ reason: String) -> Void)?
     /// Called on a thread that accepts connections, with the CPU time in nanoseconds that one event
     /// of one connection took.
     package var onArrivalTurn: (@Sendable (_ nanoseconds: Int64) -> Void)?

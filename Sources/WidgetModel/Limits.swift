@@ -20,6 +20,8 @@ public struct Limits: Sendable, Equatable {
     public var recommendationItemsMax = 100
     /// The limit of delivery addresses in one registration.
     public var deliveriesMax = 8
+    /// The limit of different delivery addresses in one registration, those of its controls included.
+    public var pushAddressesMax = 64
     /// The limit of keys that one configured widget depends on.
     public var widgetKeysMax = 256
     /// The limit of keys that one client depends on.
@@ -55,7 +57,8 @@ public struct Limits: Sendable, Equatable {
         for bound in [
             \Limits.eventBytesMax, \.postEventsMax, \.postBytesMax, \.catalogBytesMax,
             \.catalogKindsMax, \.kindRulesMax, \.registrationBytesMax, \.registrationWidgetsMax,
-            \.recommendationItemsMax, \.deliveriesMax, \.widgetKeysMax, \.clientKeysMax,
+            \.recommendationItemsMax, \.deliveriesMax, \.pushAddressesMax, \.widgetKeysMax,
+            \.clientKeysMax,
             \.stringBytesMax, \.listValuesMax, \.attributesMax, \.propertiesMax, \.bindingsMax,
             \.changeRuleKeysMax, \.changeKeysMax,
         ] {

@@ -9,10 +9,10 @@ struct Keys: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show or rotate the keys that sign notifications or webhooks.",
         discussion: """
-            A new notification key is published first and starts to sign after one cache lifetime;
-            the old key is retired when nothing it signed is valid any more. A new webhook key
-            signs immediately, in addition to the old one, for two weeks; then it signs alone.
-            Within that time receivers learn the new key from the response to any registration. A
+            A new notification key is published first and starts to sign after one cache lifetime; \
+            the old key is retired when nothing it signed is valid any more. A new webhook key \
+            signs immediately, in addition to the old one, for two weeks; then it signs alone. \
+            Within that time receivers learn the new key from the response to any registration. A \
             running gateway picks up changes within half a minute.
 
             EXAMPLES
@@ -113,8 +113,8 @@ struct Epoch: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Invalidate all existing cursors. Required after any restore.",
             discussion: """
-                A restored log lacks the changes accepted after the backup. With a new epoch every
-                client rebuilds everything once, so that no screen stays stale. The gateway must
+                A restored log lacks the changes accepted after the backup. With a new epoch every \
+                client rebuilds everything once, so that no screen stays stale. The gateway must \
                 not be running.
 
                 EXAMPLES

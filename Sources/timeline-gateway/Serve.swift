@@ -18,7 +18,11 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: "TLS port, HOST:PORT. Port 0 lets the system choose.")
     var listen: String?
 
-    @Option(help: "Plain port for metrics and health, HOST:PORT.")
+    @Option(
+        help: """
+            Port for metrics, health and the dashboard, HOST:PORT: plain HTTP on loopback, TLS \
+            elsewhere.
+            """)
     var admin: String?
 
     /// The flags given, by option key.
@@ -32,29 +36,39 @@ struct ConfigurationOptions: ParsableArguments {
 
     /// Reads the configuration.
     ///
+    /// - Parameter checksFiles: Whether the files that it names are read, too.
     /// - Throws: `Faults` with every fault found.
-    func load() throws(Faults) -> GatewayConfiguration {
+    func load(checksFiles: Bool = false) throws(Faults) -> GatewayConfiguration {
         try Self.load(
-            config, flags, ProcessInfo.processInfo.environment, document: nil)
+            config, flags, ProcessInfo.processInfo.environment, received: nil,
+            checksFiles: checksFiles)
+    }
+
+    /// The options that the environment sets, which override the file.
+    var variables: [String] {
+        ConfigurationLayers(
+            file: nil, flags: [:], environment: ProcessInfo.processInfo.environment
+        ).variables
     }
 
     /// Reads the configuration again from the same sources whenever it is called.
     var reading: ConfigurationReload.Read {
         let (config, flags) = (config, flags)
         let environment = ProcessInfo.processInfo.environment
-        return { document throws(Faults) in
-            try Self.load(config, flags, environment, document: document)
+        return { received throws(Faults) in
+            try Self.load(config, flags, environment, received: received)
         }
     }
 
     private static func load(
         _ config: String?, _ flags: [String: String], _ environment: [String: String],
-        document: [UInt8]?
+        received: ReceivedConfiguration?, checksFiles: Bool = false
     ) throws(Faults) -> GatewayConfiguration {
         var layers = ConfigurationLayers(
-            file: config, flags: flags, environment: environment, document: document)
-        if config != nil || document != nil { return try GatewayConfiguration(layers) }
-        if layers.isConfigured { return try GatewayConfiguration(layers) }
+            file: config, flags: flags, environment: environment, received: received)
+        if config != nil || received != nil || layers.isConfigured {
+            return try GatewayConfiguration(layers, checksFiles: checksFiles)
+        }
         return try layers.development()
     }
 }
@@ -63,14 +77,14 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the gateway.",
         discussion: """
-            Prints one line, `ready https://HOST:PORT`, on standard output when it accepts
+            Prints one line, `ready https://HOST:PORT`, on standard output when it accepts \
             connections. SIGTERM or SIGINT drains the streams and exits with 0.
 
-            Without --config it runs in development mode: loopback only, with its own certificates
+            Without --config it runs in development mode: loopback only, with its own certificates \
             and token issuer in the data directory (the CA is DATA/certs/ca.pem).
 
-            If the database or keys are missing from a used data directory, the gateway does not
-            start. With --new it creates an empty log or new keys for what is missing, and keeps
+            If the database or keys are missing from a used data directory, the gateway does not \
+            start. With --new it creates an empty log or new keys for what is missing, and keeps \
             the rest.
 
             EXAMPLES
@@ -130,7 +144,7 @@ struct CheckConfig: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check a configuration and list all errors.",
         discussion: """
-            Reads the file, the environment (TIMELINE_GATEWAY_…) and flags as `serve` does, and
+            Reads the file, the environment (TIMELINE_GATEWAY_…) and flags as `serve` does, and \
             changes nothing. Exits with 78 if there is an error.
 
             EXAMPLES
@@ -151,9 +165,13 @@ struct CheckConfig: ParsableCommand {
             printOptions()
             return
         }
-        do {
-            let configuration = try options.load()
-            try configuration.checkFiles()
+        // First, because a fault may be of one of them.
+        if !options.variables.isEmpty, !json {
+            let names = options.variables.joined(separator: ", ")
+            complain("Set by environment variables, which override the file: \(names)")
+        }
+        do throws(Faults) {
+            let configuration = try options.load(checksFiles: true)
             for notice in configuration.notices { complain(notice) }
             answer(
                 json
@@ -161,9 +179,9 @@ struct CheckConfig: ParsableCommand {
                     : "The configuration is valid: TLS on \(configuration.listen), "
                         + "admin on \(configuration.admin)"
                         + (configuration.admin.isLoopback
-                            ? "" : " with TLS, for tokens with the scope operator")
+                            ? "" : " with TLS, for tokens with the scope operator:read or operator")
                         + ", data in \(configuration.data).")
-        } catch let error as Faults {
+        } catch {
             if json {
                 let answerJSON: JSONValue = [
                     "ok": false, "faults": .array(error.list.map(\.json)),

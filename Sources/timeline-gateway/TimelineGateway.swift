@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import CurlMulti
 import Foundation
 import GatewayServer
@@ -10,6 +11,8 @@ import WidgetModel
 @main
 enum Main {
     static func main() {
+        // Before any key is read. It cannot fail: both only give up rights.
+        _ = gateway_forbid_dumps()
         keepOpenSSLAtExit()
         Task.detached {
             await TimelineGateway.main()
@@ -34,7 +37,8 @@ struct TimelineGateway: AsyncParsableCommand {
             """,
         version: productVersion,
         subcommands: [
-            Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self, Reference.self,
+            Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self, Cluster.self,
+            Reference.self,
         ])
 }
 

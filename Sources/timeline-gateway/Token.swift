@@ -8,10 +8,11 @@ struct Token: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Issue a token from the gateway's own issuer.",
         discussion: """
-            Prints only the token; with --subs-from one token per line, in the file's order. The
+            Prints only the token; with --subs-from one token per line, in the file's order. The \
             gateway accepts it in development mode, or with `localIssuer: true`.
 
-            Scopes: catalog:write, changes:write, client, clients:write, operator, tokens:issue.
+            Scopes: catalog:write, changes:write, client, clients:write, operator, operator:read, \
+            tokens:issue.
 
             EXAMPLES
               timeline-gateway token --data ./data --app com.mygame --scope "catalog:write changes:write"
@@ -23,7 +24,7 @@ struct Token: ParsableCommand {
     @Option(help: "The gateway's data directory.")
     var data: String
 
-    @Option(help: "The app's bundle id; * for all apps, with the scope operator only.")
+    @Option(help: "The app's bundle id; * for all apps, with operator or operator:read.")
     var app: String
 
     @Option(help: "Scopes, separated by spaces.")
@@ -88,8 +89,8 @@ struct Token: ParsableCommand {
             scopes.insert(scope)
         }
         guard !scopes.isEmpty else { throw ValidationError("--scope is empty.") }
-        if app == "*", !scopes.contains(.operate) {
-            throw ValidationError("--app * needs the scope operator.")
+        if app == "*", !Scope.grants(.operatorRead, from: scopes) {
+            throw ValidationError("--app * needs the scope operator or operator:read.")
         }
         return scopes
     }

@@ -8,7 +8,7 @@ import WidgetModel
     static func client(
         _ stated: [String: [String]], token: [String: [String]] = [:],
         before: ClientAttributes = ClientAttributes()
-    ) throws(ClientAttributes.Refusal) -> ClientAttributes {
+    ) throws(ClientAttributes.Rejection) -> ClientAttributes {
         try ClientAttributes(
             statedByClient: stated, token: token, before: before, selfDeclared: ["theme"])
     }
@@ -36,10 +36,10 @@ import WidgetModel
         let before = try Self.client([:], token: ["account": [composed]])
         let after = try before.presenting(["account": [decomposed]])
         #expect(after.inForce["account"]?.first?.utf8.count == 3)
-        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "account")) {
+        #expect(throws: ClientAttributes.Rejection.contradictsToken(attribute: "account")) {
             try Self.client(["account": [composed]], token: ["account": [decomposed]])
         }
-        #expect(throws: ClientAttributes.Refusal.tokenContradicts(attribute: "account")) {
+        #expect(throws: ClientAttributes.Rejection.tokenContradicts(attribute: "account")) {
             try ClientAttributes(statedByBackend: ["account": [composed]])
                 .presenting(["account": [decomposed]])
         }
@@ -51,10 +51,10 @@ import WidgetModel
         #expect(try Self.client([:], before: before).inForce.isEmpty)
         #expect(try before.presenting([:]).inForce.isEmpty)
         #expect(try before.presenting(["team": ["8"]]).inForce == ["team": ["8"]])
-        #expect(throws: ClientAttributes.Refusal.notVouched(attribute: "account")) {
+        #expect(throws: ClientAttributes.Rejection.notVouched(attribute: "account")) {
             try Self.client(["account": ["42"]], before: before)
         }
-        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "team")) {
+        #expect(throws: ClientAttributes.Rejection.contradictsToken(attribute: "team")) {
             try Self.client(["team": ["7"]], token: ["team": ["8"]], before: before)
         }
     }
@@ -70,11 +70,11 @@ import WidgetModel
 
     @Test func `a token contradicts neither the backend nor what the client registered`() throws {
         let before = ClientAttributes(own: ["theme": ["dark"]], backend: ["account": ["1", "2"]])
-        #expect(throws: ClientAttributes.Refusal.tokenContradicts(attribute: "account")) {
+        #expect(throws: ClientAttributes.Rejection.tokenContradicts(attribute: "account")) {
             try Self.client([:], token: ["account": ["1"]], before: before)
         }
         for name in ["theme", "account"] {
-            #expect(throws: ClientAttributes.Refusal.tokenContradicts(attribute: name)) {
+            #expect(throws: ClientAttributes.Rejection.tokenContradicts(attribute: name)) {
                 try before.presenting([name: ["other"]])
             }
         }
@@ -123,16 +123,16 @@ import WidgetModel
     /// The token decides about an attribute it vouches for, even if the catalog lets clients state
     /// it.
     @Test func `a client contradicts nobody who vouches`() {
-        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "theme")) {
+        #expect(throws: ClientAttributes.Rejection.contradictsToken(attribute: "theme")) {
             try Self.client(["theme": ["dark"]], token: ["theme": ["light"]])
         }
-        #expect(throws: ClientAttributes.Refusal.contradictsToken(attribute: "account")) {
+        #expect(throws: ClientAttributes.Rejection.contradictsToken(attribute: "account")) {
             try Self.client(["account": ["1", "2"]], token: ["account": ["1"]])
         }
     }
 
     @Test func `what nobody vouches for is refused, the first by name`() {
-        #expect(throws: ClientAttributes.Refusal.notVouched(attribute: "account")) {
+        #expect(throws: ClientAttributes.Rejection.notVouched(attribute: "account")) {
             try Self.client(["b": ["1"], "account": ["42"], "theme": ["dark"]])
         }
     }
@@ -174,6 +174,42 @@ import WidgetModel
             for (name, values) in token.merging(backend, uniquingKeysWith: { $1 }) {
                 #expect(attributes.inForce[name] == values)
             }
+        }
+    }
+}
+
+/// Names that Unicode holds to be equal, such as `K` and the Kelvin sign, are one name: in the maps of
+/// attributes, in the catalog's lists and in its bindings. So a client gains no second attribute by
+/// another spelling of one that is vouched for, and contradicts it as before; and it cannot state one
+/// that the catalog does not list. Values, clients and apps are compared byte by byte.
+@Suite struct EquivalentNameTests {
+    private let kelvin = "\u{212A}unde"
+
+    @Test func `another spelling of a vouched attribute contradicts it`() {
+        for token in [["Kunde": ["1"]], [kelvin: ["1"]]] {
+            for name in ["Kunde", kelvin] {
+                #expect(throws: ClientAttributes.Rejection.contradictsToken(attribute: name)) {
+                    try ClientAttributes(
+                        statedByClient: [name: ["2"]], token: token, selfDeclared: ["Kunde"])
+                }
+                let backend = ClientAttributes(backend: [name: ["2"]])
+                #expect(throws: ClientAttributes.Rejection.self) { try backend.presenting(token) }
+            }
+        }
+    }
+
+    @Test func `another spelling declares nothing that the catalog does not list`() throws {
+        #expect(throws: ClientAttributes.Rejection.notVouched(attribute: kelvin)) {
+            try ClientAttributes(
+                statedByClient: [kelvin: ["2"]], token: [:], selfDeclared: ["theme"])
+        }
+        // What it lists a client may state in either spelling; the two are one attribute.
+        let stated = try ClientAttributes(
+            statedByClient: [kelvin: ["2"]], token: [:], selfDeclared: ["Kunde"])
+        #expect(stated.inForce == ["Kunde": ["2"]])
+        // The next token decides, whatever its spelling.
+        #expect(throws: ClientAttributes.Rejection.self) {
+            try stated.presenting(["Kunde": ["3"]])
         }
     }
 }

@@ -4,11 +4,11 @@ import Testing
 
 @Suite struct HealthTests {
     /// The state of a gateway without problems.
-    private let well = Health.Look(
+    private let well = Health.Snapshot(
         isServing: true, head: 10, loops: 10, pushes: 10, commits: 5, failedCommits: 0,
         isDiskRefusing: false, waitingWrites: 0, certificateEnds: 2_000)
 
-    private func judge(_ looks: [(at: Int64, look: Health.Look)]) -> Health.Verdict {
+    private func judge(_ looks: [(at: Int64, look: Health.Snapshot)]) -> Health.Verdict {
         var health = Health()
         var verdict = Health.Verdict()
         for (at, look) in looks { verdict = health.judge(look, now: at, wallSeconds: 1_000) }

@@ -12,7 +12,7 @@ import WidgetModel
 
     @Test func `without a registration nothing is allowed`() {
         let terms = RegistrationTerms(vouched: [:])
-        #expect(throws: RegistrationTerms.Refusal.notRegistered) { try terms.accept(nil) }
+        #expect(throws: RegistrationTerms.Rejection.notRegistered) { try terms.accept(nil) }
     }
 
     @Test func `a token may vouch for what is registered, in any order, and for more`() throws {
@@ -24,7 +24,7 @@ import WidgetModel
     @Test func `a token that vouches for other values is refused`() {
         let terms = RegistrationTerms(vouched: ["account": ["1"]])
         #expect(
-            throws: RegistrationTerms.Refusal.attributes(.tokenContradicts(attribute: "account"))
+            throws: RegistrationTerms.Rejection.attributes(.tokenContradicts(attribute: "account"))
         ) {
             try terms.accept(record(["account": ["2"]]))
         }

@@ -74,7 +74,7 @@ extension SubscriptionIndex {
             return BoundValues(bytes: key.bytes, hash: key.hash & mask)
         }
         var index = SubscriptionIndex(rules: [rule])
-        var model: [(holder: SubscriptionIndex.Holder, positions: [BoundValues.Position])] = []
+        var model: [(holder: SubscriptionIndex.Subscriber, positions: [BoundValues.Position])] = []
         var generations: [UInt32] = Array(repeating: 0, count: 40)
         func compare(_ asked: [BoundValues.Position]) {
             let isBroad = asked.contains(.missing)
@@ -96,7 +96,7 @@ extension SubscriptionIndex {
             let stream = random.below(generations.count)
             let held = model.filter { $0.holder.stream == stream }
             if held.isEmpty {
-                let holder = SubscriptionIndex.Holder(
+                let holder = SubscriptionIndex.Subscriber(
                     stream: UInt32(stream), generation: generations[stream])
                 var taken: [[BoundValues.Position]] = []
                 for _ in 0..<random.below(4) {

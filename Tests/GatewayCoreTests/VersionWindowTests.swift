@@ -65,4 +65,54 @@ import WidgetModel
             }
         }
     }
+
+    /// The versions in a window, in the order of its table.
+    private func versions(
+        of window: VersionWindow, atMost count: Int
+    ) -> [VersionWindow.Version] {
+        var all: [VersionWindow.Version] = []
+        var index: Int? = 0
+        while let start = index {
+            let (versions, next) = window.versions(from: start, atMost: count)
+            #expect(versions.count <= count)
+            all += versions
+            index = next
+        }
+        return all
+    }
+
+    @Test(arguments: 0..<30)
+    func `a restored window is equal, and stays equal through evictions`(seed: Int) {
+        var random = SplitMix64(seed: UInt64(seed))
+        let keysMax = random.pick([16, 40, 300])
+        var window = VersionWindow(floor: UInt64(random.below(5)), keysMax: keysMax)
+        var sequence: UInt64 = 5
+        func raise(_ windows: inout [VersionWindow]) {
+            // Some sequences bump more keys than others, some keys again.
+            sequence += UInt64(random.below(3))
+            let key = UInt64(random.below(keysMax * 2)) << 32 | UInt64(random.below(3))
+            for index in windows.indices { windows[index].raise(key, to: sequence) }
+        }
+        var windows = [window]
+        for _ in 0..<random.below(keysMax * 4) { raise(&windows) }
+        window = windows[0]
+        let stored = versions(of: window, atMost: 1 + random.below(50))
+        #expect(stored.count == window.count)
+        var restored = VersionWindow(
+            floor: window.floor, keysMax: keysMax,
+            expecting: random.happens(50) ? stored.count : 0)
+        for version in stored { restored.raise(version.key, to: version.sequence) }
+        windows = [window, restored]
+        for step in 0..<keysMax * 6 {
+            raise(&windows)
+            #expect(windows[0].floor == windows[1].floor)
+            #expect(windows[0].count == windows[1].count)
+            guard step % 23 == 0 else { continue }
+            let sorted = windows.map { window in
+                versions(of: window, atMost: .max).sorted { $0.key < $1.key }
+            }
+            #expect(sorted[0] == sorted[1], "step \(step)")
+        }
+        #expect(windows[0].floor > window.floor)
+    }
 }

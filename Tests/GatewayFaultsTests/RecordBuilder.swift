@@ -54,13 +54,13 @@ struct RecordBuilder {
     }
 
     mutating func tell(
-        _ client: String, _ targets: Telling.Target..., at sequence: UInt64? = nil,
+        _ client: String, _ targets: ReceivedNotification.Target..., at sequence: UInt64? = nil,
         opened: Double = 0
     ) {
         add(
             .told(
                 client: client,
-                Telling(
+                ReceivedNotification(
                     sequence: sequence ?? self.sequence, targets: targets, opened: opened)))
     }
 

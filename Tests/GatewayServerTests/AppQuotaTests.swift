@@ -68,7 +68,7 @@ import WidgetModel
 
     private static func post(
         _ ids: [String], app: String = app, bytes: Int = 0, in engine: Engine
-    ) async throws -> ChangeLog.PostOutcome {
+    ) async throws -> PostOutcome {
         let attributes = ["note": [String(repeating: "x", count: bytes)]]
         let events = ids.map {
             CloudEvent(

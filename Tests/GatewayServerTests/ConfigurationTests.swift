@@ -4,6 +4,7 @@ import GatewayOperations
 import GatewayPush
 import GatewaySettings
 import GatewaySigning
+import GatewayTLS
 import Testing
 import WidgetModel
 
@@ -20,6 +21,12 @@ import WidgetModel
         }
 
         deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    private static func temporaryDirectory() throws -> String {
+        let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
+        return url.path
     }
 
     func faults(
@@ -56,6 +63,43 @@ import WidgetModel
         let development = try GatewayConfiguration.development(
             data: "/tmp/data", listen: loopback, admin: loopback)
         #expect(development.connectionsPerAddressMax == nil, "benchmarks come from one address")
+    }
+
+    @Test func `proxies are trusted with their protocol, or not at all`() throws {
+        func lines(_ proxies: String) -> String {
+            """
+            data: /tmp/data
+            tls: { certificate: a.pem, key: b.pem }
+            localIssuer: true
+            \(proxies)
+            """
+        }
+        func proxies(_ text: String) throws -> TrustedProxies? {
+            let file = try File(lines(text))
+            return try GatewayConfiguration(
+                ConfigurationLayers(file: file.path, flags: [:], environment: [:])
+            ).proxies
+        }
+        #expect(try proxies("") == nil)
+        let ranges = ["10.0.0.0/8", "::1"].compactMap { AddressRange($0) }
+        for (name, proxyProtocol) in [
+            ("proxyV2", ProxyProtocol.proxyV2), ("forwarded", .forwarded),
+        ] {
+            let text = "proxies: { trusted: [10.0.0.0/8, '::1'], protocol: \(name) }"
+            #expect(try proxies(text) == TrustedProxies(ranges, by: proxyProtocol))
+        }
+        for (text, place) in [
+            ("proxies: { trusted: [10.0.0.0/8] }", "proxies.protocol"),
+            ("proxies: { protocol: forwarded }", "proxies.trusted"),
+            ("proxies: { trusted: [10.0.0.1/8], protocol: proxyV2 }", "proxies.trusted"),
+            ("proxies: { trusted: [lb.example], protocol: proxyV2 }", "proxies.trusted"),
+            ("proxies: { trusted: [10.0.0.0/8], protocol: proxyV1 }", "proxies.protocol"),
+        ] {
+            #expect(try Set(faults(lines(text)).keys) == [place], "\(text)")
+        }
+        #expect(
+            try faults(lines("# tls.clientCRL"), flags: ["tls.clientCRL": "x"]).keys
+                .contains("tls.clientCRL"))
     }
 
     @Test func everyFaultIsListedAtOnce() throws {
@@ -165,6 +209,93 @@ import WidgetModel
         #expect(configuration.clientDays == 7)
         #expect(configuration.streams.stallMilliseconds == 9_000)
         #expect(configuration.streams.heartbeatSeconds == 30)
+    }
+
+    @Test func `a document that is not read has that one fault, with the file's name`() throws {
+        for (text, reason) in [("a: [", "is not YAML"), ("", "is empty")] {
+            let file = try File(text)
+            #expect {
+                try GatewayConfiguration(
+                    ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+            } throws: { error in
+                let faults = (error as? Faults)?.list ?? []
+                return faults.count == 1
+                    && faults[0].message.hasPrefix("the file \(file.path) \(reason)")
+            }
+        }
+    }
+
+    @Test func `values out of range are named with their range`() throws {
+        let faults = try faults(
+            """
+            data: d
+            tls: { certificate: c, key: k }
+            localIssuer: maybe
+            listen: 127.0.0.1:99999
+            threads: 5000
+            streams: { stall: soon }
+            """)
+        #expect(
+            faults["listen"] == "`127.0.0.1:99999` must be HOST:PORT, with a port from 0 to 65535")
+        #expect(faults["threads"] == "`5000` must be a whole number from 1 to 1024")
+        #expect(faults["localIssuer"] == "`maybe` must be true or false")
+        #expect(faults["streams.stall"]?.hasPrefix("`soon` must be a duration") == true)
+    }
+
+    @Test func `two ports cannot have one address`() throws {
+        let faults = try faults(
+            """
+            data: d
+            tls: { certificate: c, key: k }
+            localIssuer: true
+            listen: 127.0.0.1:1
+            admin: 127.0.0.1:1
+            probes: 127.0.0.1:1
+            """)
+        #expect(faults["admin"] == "127.0.0.1:1 is the address of `listen`, too")
+        #expect(faults["probes"] == "127.0.0.1:1 is the address of `listen`, too")
+    }
+
+    @Test func `missing files and faults of the document are found together`() throws {
+        let folder = try Self.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let file = try File(
+            """
+            data: \(folder)/file/data
+            tls: { certificate: \(folder)/none.pem, key: \(folder)/none.key }
+            localIssuer: true
+            threads: 0
+            """)
+        try Data().write(to: URL(filePath: folder + "/file"))
+        #expect {
+            try GatewayConfiguration(
+                ConfigurationLayers(file: file.path, flags: [:], environment: [:]),
+                checksFiles: true)
+        } throws: { error in
+            let places = (error as? Faults)?.list.map(\.place) ?? []
+            return Set(places) == ["data", "tls.certificate", "threads"]
+        }
+    }
+
+    @Test func `a certificate of another name or of the past is a fault`() throws {
+        let folder = try Self.temporaryDirectory()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let made = try DevelopmentCertificates.ensure(in: folder, now: 1_000_000_000)
+        let file = try File(
+            """
+            data: \(folder)
+            publicURL: https://gateway.example
+            tls: { certificate: \(made.certificate), key: \(made.key) }
+            localIssuer: true
+            """)
+        #expect {
+            try GatewayConfiguration(
+                ConfigurationLayers(file: file.path, flags: [:], environment: [:]),
+                checksFiles: true)
+        } throws: { error in
+            let faults = (error as? Faults)?.list.filter { $0.place == "tls.certificate" } ?? []
+            return faults.map { $0.message.prefix(11) } == ["has expired", "is not vali"]
+        }
     }
 
     @Test func anIssuerNeedsEverythingAndKnownScopes() throws {

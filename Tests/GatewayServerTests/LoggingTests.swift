@@ -22,9 +22,11 @@ import WidgetModel
         #expect(levels.level(of: "other") == .info)
     }
 
-    @Test func `libraries that serve requests are quiet unless a rule asks`() throws {
-        #expect(LogLevels(.debug).level(of: LogLevels.requests) == .notice)
-        #expect(LogLevels(.error).level(of: LogLevels.requests) == .error)
+    @Test func `requests are quiet unless the level or a rule asks for them`() throws {
+        #expect(LogLevels(.info).level(of: LogLevels.requests) == .notice)
+        for level in [Logger.Level.trace, .debug, .notice, .error] {
+            #expect(LogLevels(level).level(of: LogLevels.requests) == level)
+        }
         let levels = try levels("\(LogLevels.requests)=trace")
         #expect(levels.level(of: LogLevels.requests) == .trace)
     }
@@ -165,5 +167,55 @@ import WidgetModel
             let inner = lines[0].dropLast()
             #expect(!inner.unicodeScalars.contains { $0.value < 0x20 })
         }
+    }
+
+    @Test func `a store is reported when it begins to reject writes, and when it recovers`() {
+        let lines = log(.logfmt) { logger, _ in
+            let store = StoreLog(logger)
+            store.succeeded()
+            for _ in 0..<3 { store.failed("the disk is full") }
+            for _ in 0..<3 { store.succeeded() }
+            store.failed("the disk is full")
+        }
+        #expect(
+            lines.map { $0.split(separator: "message=")[1] } == [
+                "\"the store rejects writes\" reason=\"the disk is full\"\n",
+                "\"the store accepts writes again\"\n",
+                "\"the store rejects writes\" reason=\"the disk is full\"\n",
+            ])
+    }
+
+    @Test func `what peers repeat is logged a few times, and then its number`() {
+        let now = Mutex<Int64>(0)
+        let lines = log(.logfmt) { logger, _ in
+            let sampled = SampledLog(logger) { now.withLock { $0 } }
+            for address in ["a", "a", "a", "a", "a", "b"] {
+                sampled.log(.rejectedToken, of: address, ["from": "\(address)"])
+            }
+            // Another kind of event of the same subject.
+            sampled.log(.rateLimit, of: "a", [:])
+            sampled.summarize()
+            now.withLock { $0 = 60_000 }
+            sampled.summarize()
+        }
+        let rejected = #""a token was rejected""#
+        #expect(
+            lines.map { $0.split(separator: "message=", maxSplits: 1)[1].dropLast() } == [
+                "\(rejected) from=a", "\(rejected) from=a", "\(rejected) from=a",
+                "\(rejected) from=b",
+                #""requests exceed a rate""#,
+                #""similar messages of the last minute were left out" count=2 event=\#(rejected) subject=a"#,
+            ])
+    }
+
+    @Test func `nothing is counted for a level that is not logged`() {
+        let lines = log(.logfmt, LogLevels(.error)) { logger, log in
+            let sampled = SampledLog(logger) { 0 }
+            for _ in 0..<9 { sampled.log(.rateLimit, of: "a", [:]) }
+            log.set(.logfmt, LogLevels())
+            sampled.log(.rateLimit, of: "a", [:])
+            sampled.summarize(atEnd: true)
+        }
+        #expect(lines.count == 1)
     }
 }

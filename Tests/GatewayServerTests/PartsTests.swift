@@ -108,12 +108,32 @@ import WidgetModel
     @Test func whoHoldsAStreamWasSeen() {
         let registry = Registry(streamsMax: 2)
         let key = ClientKey(app: "a", client: "c")
-        #expect(registry.takeSeen().isEmpty)
+        #expect(registry.takeSeen(now: 1).isEmpty)
         #expect(registry.admitStream(key))
-        #expect(registry.takeSeen() == [key])
-        #expect(registry.takeSeen() == [key])
+        for now in [Int64(5), 7] {
+            let seen = registry.takeSeen(now: now)
+            #expect(seen.map(\.key) == [key] && seen.map(\.at) == [now])
+        }
         registry.releaseStream(key)
-        #expect(registry.takeSeen().isEmpty)
+        #expect(registry.takeSeen(now: 9).isEmpty)
+    }
+
+    @Test func `a client was last seen when it came, and before that as the store says`() {
+        let registry = Registry(streamsMax: 2)
+        let key = ClientKey(app: "a", client: "c")
+        let record = ClientRecord(
+            client: "c", registration: ClientRegistration(platform: "iOS"), attributes: .init())
+        registry.noteSeen(key, now: 3)
+        registry.put(record, app: "a", at: 1, isRestored: true, seenAt: 10)
+        #expect(registry.client(key)?.seenAt == 10 && registry.client(key)?.isSeen == false)
+        registry.put(record, app: "a", at: 2)
+        #expect(registry.client(key)?.seenAt == 10)
+        registry.noteSeen(key, now: 20, isStored: true)
+        #expect(registry.client(key)?.seenAt == 20 && registry.client(key)?.isSeen == true)
+        #expect(registry.takeSeen(now: 25).isEmpty)
+        registry.noteSeen(key, now: 30)
+        // It is stored with the time at which it came, not with that of the storing.
+        #expect(registry.takeSeen(now: 35).map(\.at) == [30])
     }
 }
 

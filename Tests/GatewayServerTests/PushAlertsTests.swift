@@ -23,6 +23,35 @@ import Testing
         #expect(events.events(of: "c").isEmpty)
     }
 
+    @Test func `a token of another topic is reported with the topic used and the one that fits`() {
+        let events = PushAlerts()
+        func note(_ used: String, registered: String?) -> String {
+            events.note(
+                .pairingRefused, app: "a", channel: "widgets", reason: "DeviceTokenNotForTopic",
+                topics: TopicMismatch(used: used, registered: registered), at: 1
+            ).text
+        }
+        let used = "com.game.push-type.widgets"
+        let other = note(used, registered: "com.game.beta")
+        #expect(other.contains("DeviceTokenNotForTopic. The topic was \(used). "))
+        #expect(other.contains("com.game.beta.push-type.widgets fits: set `topic` of the app"))
+        // A client may have stated the whole topic.
+        #expect(note(used, registered: "com.game.beta.push-type.widgets") == other)
+        let unstated = note(used, registered: nil)
+        #expect(unstated.contains("which is not com.game: set `topic`"))
+        let same = note(used, registered: "com.game")
+        #expect(same.contains("another app or push type"))
+        let background = note("com.game", registered: "com.beta")
+        #expect(background.contains("so com.beta fits"))
+        #expect(
+            events.pairingProblem(app: "a", channel: "widgets", registeredTopic: nil) == unstated)
+        #expect(
+            events.pairingProblem(app: "a", channel: "widgets", registeredTopic: "com.game") == same
+        )
+        #expect(events.pairingProblem(app: "a", channel: "controls", registeredTopic: nil) == nil)
+        #expect(events.pairingProblem(app: "b", channel: "widgets", registeredTopic: nil) == nil)
+    }
+
     @Test func `no more of an app's events are kept than allowed, and a peer's word is cut`() {
         let events = PushAlerts()
         for index in 0..<1_200 {

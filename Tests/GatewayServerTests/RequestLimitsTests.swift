@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayPush
 import GatewaySettings
 import GatewaySigning
 import GatewayTLS
@@ -14,7 +15,7 @@ import WidgetModel
 @testable import GatewayOperations
 
 @Suite struct RequestLimitsTests {
-    private static let address = SourceAddress(try? SocketAddress(ipAddress: "192.0.2.1", port: 1))
+    private static let address = SourceAddress(ip: [192, 0, 2, 1])
 
     private static func token(_ app: String, _ subject: String, _ scopes: Set<Scope>)
         -> VerifiedToken
@@ -77,13 +78,13 @@ import WidgetModel
             try limits.requireFewRefusedTokens(Self.address)
         }
         #expect(problem?.status == 429 && problem?.retryAfter == 2)
-        let other = SourceAddress(try SocketAddress(ipAddress: "192.0.2.2", port: 1))
+        let other = SourceAddress(ip: [192, 0, 2, 2])
         try limits.requireFewRefusedTokens(other)
     }
 
     @Test func `addresses are told apart as sites are`() throws {
-        func source(_ text: String) throws -> SourceAddress? {
-            SourceAddress(try SocketAddress(ipAddress: text, port: 1))
+        func source(_ text: String) throws -> SourceAddress {
+            SourceAddress(ip: try #require(IPAddress(text)).bytes)
         }
         #expect(try source("2001:db8:1:2::1") == source("2001:db8:1:2:ffff::9"))
         #expect(try source("2001:db8:1:2::1") != source("2001:db8:1:3::1"))
@@ -100,7 +101,7 @@ import WidgetModel
     private static func read(
         _ bytes: Int, of app: String, _ limits: RequestLimits, on channel: any Channel
     ) async throws -> RequestAccount {
-        let account = RequestAccount(limits, channel)
+        let account = RequestAccount(limits, source: nil, on: channel.eventLoop)
         account.identify(token(app, "backend", [.changesWrite]))
         let body = RequestBody.whole(ByteBuffer(repeating: 0, count: bytes))
         let request = GatewayRequest(

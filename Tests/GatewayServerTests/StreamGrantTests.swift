@@ -40,7 +40,7 @@ import Testing
         let revision = authorizer.access.revision.current
         let text = try TokenIssuer(key: key, iss: "i", aud: "g").issue(
             sub: "c", app: "game", scopes: [.client], ttl: 100, now: 1_000, jti: "1")
-        let token = try authorizer.token("Bearer \(text)", certificateURIs: { [] })
+        let token = try authorizer.token("Bearer \(text)", from: nil, certificateURIs: { [] })
         return StreamGrant(token, at: revision, by: authorizer.access)
     }
 
@@ -83,7 +83,7 @@ import Testing
 
     @Test func `a certificate's grant ends with its entry, its app and its scopes`() throws {
         let revision = authorizer.access.revision.current
-        let token = try authorizer.token(nil, certificateURIs: { ["device"] })
+        let token = try authorizer.token(nil, from: nil, certificateURIs: { ["device"] })
         let grant = StreamGrant(token, at: revision, by: authorizer.access)
         #expect(grant.isInForce)
         let kept: [[CertificateGrant]] = [

@@ -1,4 +1,5 @@
 import GatewaySigning
+import Synchronization
 import Testing
 import WidgetModel
 
@@ -68,10 +69,25 @@ import WidgetModel
         #expect(cache.count == 1)
     }
 
+    @Test func `a token that names an unknown key is reported with its issuer`() throws {
+        let reported = Mutex<[String]>([])
+        let cache = CachedTokenVerifier(TokenVerifier(policy: policy)) { issuer in
+            reported.withLock { $0.append(issuer) }
+        }
+        let good = try token()
+        _ = try cache.verify(good, now: now)
+        #expect(reported.withLock { $0 } == [])
+        let parts = good.split(separator: UInt8(ascii: "."))
+        let header = Base64.url.string(bytes(#"{"alg":"EdDSA","kid":"later","typ":"JWT"}"#))
+        let other = bytes(header) + [UInt8(ascii: ".")] + parts[1] + [UInt8(ascii: ".")] + parts[2]
+        #expect(throws: TokenRejection.unknownKey) { try cache.verify(other, now: now) }
+        #expect(reported.withLock { $0 } == [policy.issuers[0].iss])
+    }
+
     @Test func whatTimeMendsIsNotRemembered() throws {
         let cache = CachedTokenVerifier(TokenVerifier(policy: policy))
         let token = try token(ttl: 100)
-        #expect(throws: TokenRejection.notYetValid) { try cache.verify(token, now: now - 61) }
+        #expect(throws: TokenRejection.notYetValid(.iat)) { try cache.verify(token, now: now - 61) }
         #expect(throws: TokenRejection.expired) { try cache.verify(token, now: now + 160) }
         #expect(cache.refusalCount == 0)
         // The clock was wrong, and is right again.
@@ -130,7 +146,7 @@ import WidgetModel
         _ = try cache.verify(token, now: now)
         _ = try cache.verify(token, now: now + 159)
         #expect(throws: TokenRejection.expired) { try cache.verify(token, now: now + 160) }
-        #expect(throws: TokenRejection.notYetValid) { try cache.verify(token, now: now - 61) }
+        #expect(throws: TokenRejection.notYetValid(.iat)) { try cache.verify(token, now: now - 61) }
     }
 
     @Test func anotherPolicyForgetsEverything() throws {

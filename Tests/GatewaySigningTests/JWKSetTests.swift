@@ -54,7 +54,13 @@ import WidgetModel
     @Test func theNewerNameOfEd25519IsKnown() throws {
         var jwk = try SigningKey().publicJWK
         jwk["alg"] = "Ed25519"
-        #expect(try VerificationKey(jwk: jwk).algorithm == .edDSA)
+        #expect(try VerificationKey(jwk: jwk).algorithms == [.edDSA])
+    }
+
+    @Test func `a single key counts as a set of one`() throws {
+        let key = try SigningKey().publicKey
+        #expect(try JWKSet(.object(key.jwk)).keys == [key])
+        #expect(!JWKSet([key]).repeatsKids)
     }
 
     @Test func ofTwoKeysWithOneNameTheFirstStays() throws {
@@ -64,6 +70,7 @@ import WidgetModel
         second["kid"] = "same"
         let set = try JWKSet(.object(["keys": [.object(first), .object(second)]]))
         #expect(set.keys.count == 1)
+        #expect(set.repeatsKids)
         #expect(set["same"]?.jwk["x"] == first["x"])
         #expect(set.skipped.count == 1)
     }

@@ -13,6 +13,14 @@ import WidgetModel
         "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
     ]
 
+    @Test func `RFC 5869, A.3, is reproduced`() throws {
+        let key = try derivedKey(from: [UInt8](repeating: 0x0B, count: 22), for: "", count: 42)
+        let hex = key.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        #expect(
+            hex == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
+                + "9d201395faa4b61a96c8")
+    }
+
     @Test func theEd25519ExampleOfRFC8037IsReproduced() throws {
         let seed = try #require(Base64.url.decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"))
         // PKCS#8 of an Ed25519 key (RFC 8410 section 7): fixed except for the seed.

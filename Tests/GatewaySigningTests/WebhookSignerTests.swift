@@ -5,8 +5,6 @@ import Testing
 /// Signatures of Standard Webhooks, verified with code that shares nothing with ours: the openssl
 /// command for the signature, and Python's standard library for everything else.
 @Suite struct WebhookSignerTests {
-    typealias Tool = InteroperabilityTests.Tool
-
     /// Verifies as the specification tells a receiver to, given the text of a public key, three
     /// header fields and a body; prints which of the signatures is valid.
     static let verifier = """
@@ -36,7 +34,7 @@ import Testing
     static let hasTools =
         Tool.hasOpenSSL && (try? Tool.run(["python3", "-c", "import base64"]).status) == 0
 
-    @Test(.enabled(if: hasTools, InteroperabilityTests.needsOpenSSL))
+    @Test(.enabled(if: hasTools, needsOpenSSL))
     func `others verify each signature of a rotation by its own key`() throws {
         let directory = try TemporaryDirectory()
         let keys = [try SigningKey(), try SigningKey()]

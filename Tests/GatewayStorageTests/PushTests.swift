@@ -54,7 +54,7 @@ import Testing
         rows.append(
             PushAttemptRow(
                 at: 7, key: key("c1"), channel: "webhook", outcome: "retry", reason: "500",
-                reference: nil, milliseconds: 1))
+                reference: nil, milliseconds: 1, sequence: 4711))
         _ = try await store.write(cost: 0) { [rows] in try $0.appendPushAttempts(rows) }
         func times(
             limit: Int = 10, _ narrow: (inout PushAttemptQuery) -> Void = { _ in }
@@ -66,6 +66,7 @@ import Testing
         #expect(try await times(limit: 4) == [7, 5, 4, 3])
         let newest = try await store.pushAttempts(PushAttemptQuery(app: "app"), limit: 4)
         #expect(newest.last?.reference == "id" && newest.last?.reason == nil)
+        #expect(newest.first?.sequence == 4711 && newest.last?.sequence == nil)
         #expect(try await times { $0.before = newest.last?.number } == [2, 1, 0])
         #expect(try await times { $0.client = "c1" } == [7, 5, 3, 1])
         #expect(try await times { $0.channel = "webhook" } == [7])

@@ -56,6 +56,37 @@ import Testing
         #expect(!last.hasMore)
     }
 
+    @Test func listingsAreNarrowedToIdsWithAPrefix() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        for client in ["my", "my-1", "my-2", "my~", "mz", "m", "MY-1"] {
+            _ = try await put(store, client, attributes: ["n": [client.hasSuffix("1") ? "v" : "w"]])
+        }
+        func list(
+            _ prefix: String, after: String? = nil, attribute: (name: String, value: String)? = nil
+        ) async throws -> [String] {
+            try await store.registrations(
+                app: "a", attribute: attribute, prefix: prefix, after: after, limit: 10
+            ).rows.map(\.key.client)
+        }
+        #expect(try await list("my") == ["my", "my-1", "my-2", "my~"])
+        #expect(try await list("my-", after: "my-1") == ["my-2"])
+        #expect(try await list("my", attribute: (name: "n", value: "v")) == ["my-1"])
+        #expect(try await list("nobody").isEmpty)
+        #expect(try await list("").count == 7)
+    }
+
+    @Test func aClientIsNotSeenWhenOthersReplaceItsRegistration() async throws {
+        let store = try SQLiteStore(inMemory: StoreConfiguration())
+        _ = try await put(store, "c", at: 10)
+        _ = try await store.write(cost: 1) {
+            try $0.putRegistration(
+                app: "a", client: "c", payload: Data(), attributes: [:], updatedAt: 20,
+                isSeen: false)
+        }
+        let row = try await store.registration(app: "a", client: "c")
+        #expect(row?.updatedAt == 20 && row?.seenAt == 10)
+    }
+
     @Test func aPageIsBoundedByItsBytes() async throws {
         var configuration = StoreConfiguration()
         configuration.batchBytesMax = 10
@@ -110,8 +141,8 @@ import Testing
             _ = try await put(store, client, attributes: ["n": ["v"]], at: Int64(time))
         }
         func touch(_ clients: [String], _ time: Int64) async throws {
-            let keys = clients.map { RegistrationKey(app: "a", client: $0) }
-            _ = try await store.write(cost: 0) { try $0.touch(keys, seenAt: time) }
+            let seen = clients.map { (key: RegistrationKey(app: "a", client: $0), at: time) }
+            _ = try await store.write(cost: 0) { try $0.touch(seen) }
         }
         try await touch(["c4", "nobody"], 40)
         // A late touch does not make a client look older than it is.

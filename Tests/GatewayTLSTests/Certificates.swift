@@ -54,6 +54,33 @@ struct Certificates: Sendable {
             base + ".pem")
     }
 
+    /// Makes revocation lists of the CA: one without entries, one with the client's certificate, and
+    /// one that has expired.
+    func revocationLists() throws -> (empty: String, withClient: String, expired: String) {
+        let base = "\(directory)/crl-\(UUID().uuidString)"
+        try "".write(toFile: base + ".index", atomically: true, encoding: .utf8)
+        try """
+        [ca]
+        default_ca = here
+        [here]
+        database = \(base).index
+        certificate = \(ca)
+        private_key = \(directory)/ca.key
+        default_md = sha256
+        """.write(toFile: base + ".cnf", atomically: true, encoding: .utf8)
+        let (empty, withClient) = (base + "-empty.pem", base + "-client.pem")
+        let expired = base + "-expired.pem"
+        try Self.run(
+            "ca", "-config", base + ".cnf", "-gencrl", "-crldays", "1", "-out", empty)
+        try Self.run(
+            "ca", "-config", base + ".cnf", "-gencrl", "-crl_lastupdate", "20200101000000Z",
+            "-crl_nextupdate", "20200102000000Z", "-out", expired)
+        try Self.run("ca", "-config", base + ".cnf", "-revoke", client)
+        try Self.run(
+            "ca", "-config", base + ".cnf", "-gencrl", "-crldays", "1", "-out", withClient)
+        return (empty, withClient, expired)
+    }
+
     struct CommandFailed: Error {
         let output: String
     }

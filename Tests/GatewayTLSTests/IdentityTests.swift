@@ -142,6 +142,47 @@ import Testing
         }
     }
 
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func `a revoked client certificate is refused`(version: Int32) throws {
+        let lists = try made.revocationLists()
+        func isAccepted(_ list: String) throws -> Bool {
+            let server = try TestServer(
+                TestServer.context {
+                    $0.clientCertificates = .optional(authorities: .file(made.ca))
+                    $0.revocationLists = .file(list)
+                })
+            defer { server.stop() }
+            // Whoever has no certificate is not concerned.
+            let bare = try server.client { $0.version = version }.handshake()
+            try bare.write([1])
+            #expect(try bare.read(1) == [1])
+            let client = try server.client {
+                $0.version = version
+                $0.certificate = (made.client, made.clientKey)
+            }
+            do {
+                try client.handshake().write([1])
+                return try client.read(1) == [1]
+            } catch {
+                server.waitForCounts("a refusal") { $0.handshakesFailed[.certificate] == 1 }
+                return false
+            }
+        }
+        #expect(try isAccepted(lists.empty))
+        #expect(try !isAccepted(lists.withClient))
+        #expect(try !isAccepted(lists.expired))
+    }
+
+    @Test func `a file without revocation lists is named`() {
+        let error = #expect(throws: TLSError.self) {
+            try TestServer.context {
+                $0.clientCertificates = .optional(authorities: .file(made.ca))
+                $0.revocationLists = .file(made.ca)
+            }
+        }
+        #expect(error?.code == .notPEM && error?.message.contains(made.ca) == true)
+    }
+
     @Test func aClientThatRefusesOurCertificateIsCounted() throws {
         let server = try TestServer()
         defer { server.stop() }

@@ -109,6 +109,7 @@ struct RecordTests {
             ([24, 0, 0, 2], .decodeError),
             ([24, 1], .decodeError),
             ([24, 0, 0, 0], .decodeError),
+            ([24, 0, 0, 2, 0, 0], .decodeError),
         ] {
             var messages = PeerMessages()
             #expect(take(&messages, 22, content) == .refuse(alert))

@@ -20,27 +20,34 @@ struct AuthorisationTests {
         }
     }
 
+    /// The scopes of whoever may read everything.
+    private static let readers: Set<Scope> = [.operate, .operatorRead]
+
     static let routes: [Route] = [
         Route(method: "PUT", path: "catalog", scopes: [.catalogWrite], body: [:]),
-        Route(method: "GET", path: "catalog", scopes: [.catalogWrite]),
+        Route(method: "GET", path: "catalog", scopes: readers.union([.catalogWrite])),
         Route(method: "POST", path: "changes", scopes: [.changesWrite], body: [:]),
-        Route(method: "POST", path: "changes/explain", scopes: [.changesWrite], body: [:]),
-        Route(method: "GET", path: "changes", scopes: [.operate]),
-        Route(method: "GET", path: "changes/7/explain", scopes: [.operate]),
+        Route(
+            method: "POST", path: "changes/explain", scopes: readers.union([.changesWrite]),
+            body: [:]),
+        Route(method: "GET", path: "changes", scopes: readers),
+        Route(method: "GET", path: "changes/7/explain", scopes: readers),
         Route(method: "POST", path: "catalog/diff", scopes: [.catalogWrite], body: [:]),
-        Route(method: "GET", path: "clients/me/explain", scopes: [.operate]),
+        Route(method: "GET", path: "clients/me/explain", scopes: readers),
         Route(method: "POST", path: "reloads", scopes: [.operate], body: [:]),
         Route(method: "PUT", path: "clients/me", scopes: [.client, .clientsWrite], body: [:]),
         Route(method: "PATCH", path: "clients/me", scopes: [.client, .clientsWrite], body: [:]),
-        Route(method: "GET", path: "clients/me", scopes: [.client, .clientsWrite]),
+        Route(
+            method: "GET", path: "clients/me", scopes: readers.union([.client, .clientsWrite])),
         Route(method: "DELETE", path: "clients/me", scopes: [.client, .clientsWrite]),
-        Route(method: "GET", path: "clients?attribute=a:b", scopes: [.clientsWrite]),
+        Route(
+            method: "GET", path: "clients?attribute=a:b", scopes: readers.union([.clientsWrite])),
         Route(method: "DELETE", path: "clients?attribute=a:b", scopes: [.clientsWrite]),
         Route(method: "GET", path: "clients/me/reloads", scopes: [.client]),
         Route(method: "POST", path: "clients/me/acks", scopes: [.client], body: [:]),
         Route(method: "POST", path: "clients/me/pushes", scopes: [.operate], body: [:]),
-        Route(method: "GET", path: "attempts", scopes: [.operate]),
-        Route(method: "GET", path: "events", scopes: [.operate]),
+        Route(method: "GET", path: "attempts", scopes: readers),
+        Route(method: "GET", path: "events", scopes: readers),
         Route(method: "DELETE", path: "", scopes: [.operate]),
         Route(method: "POST", path: "tokens", scopes: [.tokensIssue], body: [:]),
     ]

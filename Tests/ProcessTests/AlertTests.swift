@@ -279,6 +279,38 @@ extension ProcessTests {
             }
         }
 
+        /// An auditor that stopped leaves its last page, which grows old.
+        @Test func `an auditor that misses its objective, or that stopped`() throws {
+            try Self.used { watched, _ in
+                let gateway = watched.gateway
+                let token = try gateway.token(
+                    app: GameFixture.app, scope: "catalog:write changes:write client",
+                    sub: "timeline-canary")
+                let file = watched.folder + "/audit.prom"
+                let run = try GatewayProcess.run(
+                    [
+                        "canary", "--audit", "--for", "2", "--interval", "1", "--url", gateway.url,
+                        "--ca", gateway.ca, "--token", token, "--app", GameFixture.app,
+                        "--textfile", file,
+                    ], program: GatewayProcess.program(named: "timelinectl"))
+                try #require(run.exit == .status(0), "\(run.output)")
+                let audit = MetricsHistory.page(
+                    try String(contentsOfFile: file, encoding: .utf8))
+                let well = try watched.page().merging(audit) { $1 }
+                var old = well
+                for name in well.keys where name.contains("audit_last_run") {
+                    old[name, default: 0] -= 600
+                }
+                #expect(well != old)
+                try Self.check(well, old, minutes: 5, "AuditBelowObjective")
+                let reliability = "timeline_audit_reliability_ratio{app=\"\(GameFixture.app)\"}"
+                #expect(well[reliability] == 1)
+                var below = well
+                below[reliability] = 0.99
+                try Self.check(well, below, minutes: 5, "AuditBelowObjective")
+            }
+        }
+
         @Test func `a configuration that is wrong`() throws {
             try Self.used { watched, _ in
                 let before = try watched.page()

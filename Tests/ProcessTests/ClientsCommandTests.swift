@@ -27,9 +27,11 @@ extension ProcessTests {
                     ])
                 try #require(answer.status == 201, "\(answer.text)")
             }
-            func run(_ arguments: [String]) throws -> (exit: GatewayProcessExit, output: String) {
+            func run(
+                _ arguments: [String], of command: String = "clients"
+            ) throws -> (exit: GatewayProcessExit, output: String) {
                 try GatewayProcess.run(
-                    ["clients"] + arguments + [
+                    [command] + arguments + [
                         "--url", gateway.url, "--ca", gateway.ca, "--token", game.backend, "--app",
                         GameFixture.app,
                     ], program: GatewayProcess.program(named: "timelinectl"))
@@ -51,7 +53,44 @@ extension ProcessTests {
                 try run(["erase", "--attribute", "account:42", "--yes"]).output
                     == "erased 2 clients\n")
             #expect(try run(["show", "one"]).exit == .status(1))
+            #expect(try run(["list", "--attribute", "account=7"]).output.contains("\ntwo "))
             #expect(try run(["show", "two"]).exit == .status(0))
+            #expect(try run(["delete", "two"]).output == "deleted two\n")
+            #expect(try run(["delete", "two"]).exit == .status(1))
+            #expect(try run(["list"]).output == "no clients\n")
+        }
+
+        @Test func `a misspelt name is found by post, and the change by its list`() throws {
+            let gateway = try GatewayProcess()
+            let game = try GameFixture(gateway)
+            func run(_ arguments: [String]) throws -> (exit: GatewayProcessExit, output: String) {
+                let operations = try gateway.token(
+                    app: GameFixture.app, scope: "changes:write operator:read")
+                return try GatewayProcess.run(
+                    arguments + [
+                        "--url", gateway.url, "--ca", gateway.ca, "--token", operations, "--app",
+                        GameFixture.app,
+                    ], program: GatewayProcess.program(named: "timelinectl"))
+            }
+            #expect(!game.backend.isEmpty)
+            #expect(
+                try run(["post", "--entity", "Character", "--id", "a", "--strict"]).exit
+                    == .status(0))
+            #expect(try run(["post", "--entity", "Charcter", "--id", "a"]).exit == .status(0))
+            let strict = try run(["post", "--entity", "Charcter", "--id", "a", "--strict"])
+            #expect(strict.exit == .status(1))
+            #expect(strict.output.contains("1 matched no rule"))
+            #expect(strict.output.contains("Character"))
+            let unmatched = try run(["changes", "--unmatched"]).output.split(separator: "\n")
+            #expect(unmatched.count == 3)
+            #expect(unmatched.dropFirst().allSatisfy { $0.contains("Charcter a") })
+            #expect(
+                try run(["changes", "--entity", "Character"]).output.split(separator: "\n").count
+                    == 2)
+            #expect(try run(["changes", "--entity", "Nobody"]).output == "no changes\n")
+            #expect(try run(["post", "--entitty", "X"]).output.contains("--entitty"))
+            let shown = try run(["catalog", "show"])
+            #expect(shown.exit == .status(0) && shown.output.contains("Character"))
         }
     }
 }

@@ -29,7 +29,8 @@ extension ProcessTests {
         }
 
         @Test func curlPushesToIt() throws {
-            let data = try GatewayProcess.temporaryDirectory()
+            // A directory that does not exist, as where a newcomer tries it.
+            let data = try GatewayProcess.temporaryDirectory() + "/new/apns"
             let service = try TestProgram(
                 try timelinectl(),
                 [

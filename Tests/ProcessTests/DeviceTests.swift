@@ -171,6 +171,30 @@ extension ProcessTests {
             #expect(exit == .status(5), "\(output)")
         }
 
+        @Test func `SIGTERM ends a run as Ctrl-C does, with a summary and without clients left`()
+            throws
+        {
+            let gateway = try GatewayProcess()
+            try putCatalog(gateway)
+            let token = try gateway.token(
+                app: CharacterGame.app, scope: "catalog:write tokens:issue clients:write")
+            let program = try TestProgram(
+                GatewayProcess.program(named: "timelinectl"),
+                [
+                    "device", "--devices", "3", "--url", gateway.url, "--ca", gateway.ca, "--token",
+                    token, "--app", CharacterGame.app, "--json", "--every", "0.2",
+                ])
+            // One line of progress: every device is ready.
+            _ = try program.json(line: 0)
+            program.signal(SIGTERM)
+            #expect(program.waitForExit(seconds: 30) == .status(0), "\(program.output)")
+            let summary = program.output.split(separator: "\n").last ?? ""
+            #expect(summary.contains(#""devices":3"#), "\(summary)")
+            let left = try gateway.http().request(
+                "GET", "/v1/apps/\(CharacterGame.app)/clients", token: token)
+            #expect(left["clients"] == [], "\(left.text)")
+        }
+
         @Test func whatIsWrongFromTheStartIsSaid() throws {
             let gateway = try GatewayProcess()
             let (exit, output) = try run(gateway, ["--devices", "1", "--duration", "1"])

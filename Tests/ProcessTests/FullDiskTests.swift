@@ -61,6 +61,7 @@ extension ProcessTests {
                 Thread.sleep(forTimeInterval: 0.1)
             }
             #expect(try game.poll(client, since: client.cursor).stale == ["detail character=panda"])
+            #expect(gateway.standardErrorTail.contains("the store rejects writes"))
 
             gateway.kill()
             try gateway.start()

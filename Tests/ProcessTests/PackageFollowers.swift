@@ -40,6 +40,10 @@ struct Follower: Sendable {
         recommended = isWatch ? (number % 24 == 0 ? [] : Array(order.prefix(2))) : nil
     }
 
+    /// The number of warnings that its registration is answered with: one if it offers
+    /// recommendations and has no section, by which one of their rules finds it.
+    var warningCount: Int { recommended?.isEmpty == false && section == nil ? 1 : 0 }
+
     /// The device's registration.
     var document: JSONValue {
         let family = isWatch ? "accessoryRectangular" : "systemSmall"

@@ -41,6 +41,11 @@ extension ProcessTests {
 
             #expect(try poll(quiet, world.gateway).status == 200)
             #expect(try world.post("1") == 202)
+            let logged = world.gateway.standardErrorTail.split(separator: "\n").filter {
+                $0.contains("requests exceed a rate")
+            }
+            #expect((1...3).contains(logged.count))
+            #expect(logged.allSatisfy { $0.contains("sender=\"\(GameFixture.app) busy\"") })
         }
 
         /// A stream of HTTP/1.1 takes a whole connection, which has its own count and limit.

@@ -51,6 +51,10 @@ extension ProcessTests {
             #expect(try world.sample("streams_opened_total") == 1)
             stream.close()
             #expect(world.gateway.terminate() == .status(0))
+            let log = world.gateway.standardErrorTail
+            #expect(
+                log.contains("message=\"the configuration changed\" occasion=SIGHUP option=issuers")
+            )
         }
 
         /// Adds an issuer to the configuration; returns a client's token of that issuer.
@@ -182,8 +186,10 @@ extension ProcessTests {
             #expect(world.gateway.standardErrorTail.contains("tls.key"))
             try key.write(to: URL(filePath: world.folder + "/certs/server.key"))
             try world.wait("configuration_reloads_total{outcome=\"unchanged\"}") { $0 >= 1 }
+            #expect(world.gateway.standardErrorTail.contains("the configuration is valid again"))
             try WatchedGateway.makeCertificates(in: world.folder, days: 60)
             try world.wait("tls_certificate_not_after_seconds") { $0 > ends + 29 * 86_400 }
+            #expect(world.gateway.standardErrorTail.contains("get the new certificate"))
             #expect(try world.http.request("GET", "/.well-known/jwks.json").status == 200)
             let ready = try world.admin.request("GET", "/readyz")
             #expect(ready.status == 200, "\(ready.text)")
@@ -231,6 +237,12 @@ extension ProcessTests {
                 ], program: GatewayProcess.program(named: "timelinectl"))
             #expect(exit == .status(0), "\(output)")
             #expect(output.contains("retention.age  default  2d"), "\(output)")
+            // Files that only the sent configuration names are not opened: whether they exist, or what
+            // they contain, is not to be found out through the network.
+            let foreign = try ask(
+                "diff", all,
+                proposed + "\nissuers: [{ iss: a, apps: [b], scopes: [client], keys: /nowhere }]")
+            #expect(foreign.status == 200 && foreign.text.contains(#""after":"/nowhere""#))
             let wrong = try ask("diff", all, "lisen: x\n")
             #expect(wrong.status == 422 && wrong.text.contains("did you mean `listen`?"))
             #expect(try ask("reload", all, nil)["changes"] == [])

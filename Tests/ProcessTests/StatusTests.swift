@@ -53,6 +53,28 @@ extension ProcessTests {
             #expect(status.output.contains("Renew it at tls.certificate"))
         }
 
+        @Test func `a rejected configuration is a problem until it is right`() async throws {
+            let watched = try WatchedGateway()
+            defer { watched.remove() }
+            func status(until word: String) async throws -> String {
+                var output = ""
+                for _ in 0..<200 {
+                    output = try Self.run(["status", "--admin", "127.0.0.1:\(watched.port)"]).output
+                    if output.contains(word) { return output }
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+                throw TestFailure("no `\(word)` in: \(output)")
+            }
+            try WatchedGateway.write(["nonsense: 1"], in: watched.folder)
+            let rejected = try await status(until: "configuration was rejected")
+            #expect(rejected.contains("nonsense"), "\(rejected)")
+            let overview = try watched.admin.request("GET", "/api/overview")
+            let trouble = overview["troubles"]?.arrayValue?.first?.objectValue
+            #expect(trouble?["level"] == "warning" && trouble?["page"] == "/system")
+            try WatchedGateway.write([], in: watched.folder)
+            _ = try await status(until: "gateway ready, version")
+        }
+
         @Test func `top shows one moment without a terminal, and each as JSON`() throws {
             let port = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")

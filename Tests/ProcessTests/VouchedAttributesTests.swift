@@ -121,7 +121,9 @@ extension ProcessTests {
             #expect(try account.poll(without, since: cursor).stale == [])
             let explained = try account.send("GET", "/explain", token: account.backend)
             let widget = explained["widgets"]?.arrayValue?.first?.objectValue
-            #expect(widget?["fresh"] == true, "\(explained.text)")
+            // It is not stale; nor is it fresh, since no change can make it stale any more.
+            #expect(widget?["stale"] == nil && widget?["fresh"] == nil, "\(explained.text)")
+            #expect(widget?["dependsOnNothing"] == true && widget?["lacks"] == ["account"])
         }
 
         @Test(arguments: [TestHTTPVersion.one, .two])

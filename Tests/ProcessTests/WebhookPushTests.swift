@@ -31,6 +31,14 @@ extension ProcessTests {
             #expect(said.reload.map(\.kind) == ["detail"])
             _ = try Cursor.sequence(body.objectValue?["cursor"]?.stringValue)
             gateway.terminate()
+            for (text, outcome) in [("begin to fail", "retry"), ("succeed again", "sent")] {
+                let lines = gateway.standardErrorTail.split(separator: "\n").filter {
+                    $0.contains("pushes to a client \(text)")
+                }
+                #expect(lines.count == 1, "\(gateway.standardErrorTail)")
+                #expect(lines.first?.contains("outcome=\(outcome)") == true)
+                #expect(lines.first?.contains("client=renderer") == true)
+            }
         }
 
         @Test func `an operator is shown when a webhook that fails is asked again`() throws {

@@ -223,4 +223,34 @@ import Testing
         #expect("zzz".nearest(of: ["avatar"]) == nil && "a".nearest(of: []) == nil)
         #expect(String(repeating: "x", count: 10_000).nearest(of: ["x"]) == nil)
     }
+
+    @Test func `addresses of clients and controls are counted together`() throws {
+        func document(_ tokens: Range<Int>) -> JSONObject {
+            func address(_ token: Int) -> JSONValue {
+                [
+                    "type": "apns", "pushType": "widgets",
+                    "token": .string(String(0x1000 + token, radix: 16)),
+                ]
+            }
+            return [
+                "delivery": [["type": "stream"], address(0)],
+                "controls": .array(
+                    tokens.map {
+                        ["kind": "c", "id": .string("\($0)"), "delivery": address($0)]
+                    }),
+            ]
+        }
+        #expect(Self.faults(document(0..<64)).isEmpty)
+        #expect(Self.faults(document(1..<65)) == ["delivery"])
+        // Controls may share an address.
+        var shared = document(0..<64)
+        shared["controls"] = .array(
+            (0..<200).map { id in
+                [
+                    "kind": "c", "id": .string("\(id)"),
+                    "delivery": ["type": "apns", "pushType": "widgets", "token": "10"],
+                ]
+            })
+        #expect(Self.faults(shared).isEmpty)
+    }
 }

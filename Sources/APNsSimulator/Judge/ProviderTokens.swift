@@ -24,7 +24,7 @@ package struct ProviderKey: Sendable {
         id: String, team: String, key: VerificationKey,
         environments: Set<SimulatedEnvironment> = Set(SimulatedEnvironment.allCases)
     ) throws(SigningError) {
-        guard key.algorithm == .es256 else {
+        guard key.algorithms == [.es256] else {
             throw SigningError(.keyUnsupported, "APNs takes tokens of P-256 keys alone")
         }
         var jwk = key.jwk
@@ -62,12 +62,12 @@ package struct ProviderTokens: Sendable {
     private let keys: [String: ProviderKey]
     private let environment: SimulatedEnvironment
     private let ageMax: Int64
-    private var remembered: [String: Result<Token, Refusal>] = [:]
+    private var remembered: [String: Result<Token, Rejection>] = [:]
     /// The distinct tokens with valid signatures, oldest first; limited like the cache.
     private(set) var valid: [Token] = []
 
     /// The reason why a token is rejected.
-    struct Refusal: Error, Hashable {
+    struct Rejection: Error, Hashable {
         let reason: APNsReason
     }
 
@@ -83,7 +83,7 @@ package struct ProviderTokens: Sendable {
     /// Returns the token in an `authorization` field if it is valid now.
     ///
     /// - Parameter wall: The time in seconds since 1970.
-    mutating func token(_ authorization: String, wall: Int64) -> Result<Token, Refusal> {
+    mutating func token(_ authorization: String, wall: Int64) -> Result<Token, Rejection> {
         let known = remembered[authorization]
         let found = known ?? read(authorization)
         if known == nil {
@@ -96,17 +96,17 @@ package struct ProviderTokens: Sendable {
         guard case .success(let token) = found else { return found }
         let (age, overflow) = wall.subtractingReportingOverflow(token.issuedAt)
         if overflow || age < -Self.aheadMax {
-            return .failure(Refusal(reason: .invalidProviderToken))
+            return .failure(Rejection(reason: .invalidProviderToken))
         }
-        return age > ageMax ? .failure(Refusal(reason: .expiredProviderToken)) : found
+        return age > ageMax ? .failure(Rejection(reason: .expiredProviderToken)) : found
     }
 
-    private func read(_ authorization: String) -> Result<Token, Refusal> {
+    private func read(_ authorization: String) -> Result<Token, Rejection> {
         let words = authorization.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bearer" else {
-            return .failure(Refusal(reason: .missingProviderToken))
+            return .failure(Rejection(reason: .missingProviderToken))
         }
-        let invalid = Result<Token, Refusal>.failure(Refusal(reason: .invalidProviderToken))
+        let invalid = Result<Token, Rejection>.failure(Rejection(reason: .invalidProviderToken))
         guard
             let jws = try? JWS(parsing: Array(words[1].utf8), bytesMax: JWS.tokenBytesMax),
             let key = keys[jws.kid], let claims = key.claims(jws),
@@ -114,7 +114,7 @@ package struct ProviderTokens: Sendable {
             let issuedAt = claims["iat"]?.integerValue
         else { return invalid }
         guard key.environments.contains(environment) else {
-            return .failure(Refusal(reason: .badEnvironmentKeyIDInToken))
+            return .failure(Rejection(reason: .badEnvironmentKeyIDInToken))
         }
         return .success(Token(keyID: key.id, team: key.team, issuedAt: issuedAt))
     }

@@ -157,9 +157,22 @@ final class Transfer {
         // When a GOAWAY excludes this stream and no other stream is open, HTTP/2 has nothing left
         // to do on the connection. libcurl reports that as an error without a message.
         if code == CURLE_HTTP2, isSent, message.pointee == 0 { return .isRefused }
-        let text = message.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(message)
-        return CurlError(
-            .init(code, isSent: isSent), text.map { String(cString: $0) } ?? "libcurl failed")
+        let words = message.pointee == 0 ? curl_easy_strerror(code) : UnsafePointer(message)
+        var text = words.map { String(cString: $0) } ?? "libcurl failed"
+        if code == CURLE_COULDNT_CONNECT, let reason = systemError, let general = Self.text(code) {
+            text = text.replacing(general, with: reason)
+        }
+        return CurlError(.init(code, isSent: isSent), text)
+    }
+
+    /// The system's reason for a failed connection, such as "Connection refused".
+    private var systemError: String? {
+        let number = client_curl_get_system_error(easy.pointer)
+        return number == 0 ? nil : String(cString: strerror(Int32(clamping: number)))
+    }
+
+    private static func text(_ code: CURLcode) -> String? {
+        curl_easy_strerror(code).map { String(cString: $0) }
     }
 
     fileprivate func receive(line: UnsafeRawBufferPointer) {

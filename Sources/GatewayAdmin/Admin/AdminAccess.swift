@@ -10,7 +10,7 @@ import WidgetModel
 /// from the dashboard itself.
 package struct AdminAccess: Sendable {
     /// The relevant properties of a request.
-    struct Look: Sendable {
+    struct Request: Sendable {
         var method: String
         /// The path without the query.
         var path: String
@@ -47,7 +47,7 @@ package struct AdminAccess: Sendable {
     ///
     /// - Parameter isStatic: Whether the request is for a file of the dashboard, which contains no
     ///   information about the gateway: a browser needs it before it can ask for a token.
-    func judge(_ look: Look, isStatic: Bool) -> Verdict {
+    func judge(_ look: Request, isStatic: Bool) -> Verdict {
         let reads = look.method == "GET" || look.method == "HEAD"
         if reads, Self.probes.contains(look.path) { return .open }
         if isLoopback, !(look.host.map(Self.isLoopback(authority:)) ?? false) {

@@ -1,6 +1,7 @@
 import GatewayEngine
 import GatewayHTTP
 import GatewaySigning
+import GatewayTLS
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -37,11 +38,13 @@ package struct AdminResponder: Sendable {
     /// Returns the sender of a request that needs no token; `nil` if the sender does not matter.
     ///
     /// - Throws: 401 and 403.
-    private func judge(_ request: GatewayRequest) throws(ProblemDetails) -> VerifiedToken? {
+    private func judge(
+        _ request: GatewayRequest
+    ) throws(ProblemDetails) -> VerifiedToken? {
         let segments = PathSegments(request.head.uri)
         let path = table.route(of: segments)?.template ?? ""
         let verdict = access.judge(
-            AdminAccess.Look(
+            AdminAccess.Request(
                 method: request.head.method.rawValue, path: path,
                 host: request.header(FieldName.host), origin: request.header(FieldName.origin),
                 site: request.header(FieldName.secFetchSite),
@@ -51,23 +54,28 @@ package struct AdminResponder: Sendable {
         case .open: return nil
         case .reader: return Self.reader
         case .operators:
-            try requireOperator(request, segments)
+            try requireOperator(request, path, segments)
             return nil
         case .refused(let detail):
             throw Problem.forbidden("other-origin", detail)
         }
     }
 
-    /// Requires an operator's token for the path's app or, if the path has none, for every app.
+    /// Requires a token of an operator, or to read also one with `operator:read`, for the path's app
+    /// or, if the path has none, for every app.
     private func requireOperator(
-        _ request: GatewayRequest, _ segments: PathSegments
+        _ request: GatewayRequest, _ template: String, _ segments: PathSegments
     ) throws(ProblemDetails) {
         let token = try authorizer.token(
-            request.header(FieldName.authorization), certificateURIs: { [] })
+            request.header(FieldName.authorization), from: request.address, certificateURIs: { [] })
         let app =
             segments.begin(with: Self.appPath) ? segments.names(Self.appPath).first?.text : nil
+        let isReading =
+            [.GET, .HEAD].contains(request.head.method)
+            || template == GatewayRoutes.explainChangesTemplate
         try authorizer.require(
-            .operate, token, app: app?.percentDecoded ?? VerifiedToken.everyApp)
+            isReading ? .operatorRead : .operate, for: token,
+            app: app?.percentDecoded ?? VerifiedToken.everyApp)
     }
 
     /// The beginning of every path that concerns one app.
@@ -78,6 +86,6 @@ package struct AdminResponder: Sendable {
     private static var reader: VerifiedToken {
         VerifiedToken(
             issuer: "loopback", subject: "", app: VerifiedToken.everyApp,
-            scopes: [.operate, .clientsWrite, .catalogWrite], expires: .max, kid: "")
+            scopes: [.operatorRead], expires: .max, kid: "")
     }
 }

@@ -12,7 +12,7 @@ package final class AppsPage: Sendable {
     /// app and checks some.
     private static let patience: Int64 = 10_000
 
-    private struct Look: Sendable {
+    private struct AppSnapshot: Sendable {
         var statusCounts = AppCensus()
         var kinds: [String: KindFreshness] = [:]
     }
@@ -22,7 +22,7 @@ package final class AppsPage: Sendable {
     private let catalogs: AppCatalogs
     private let registry: Registry
     private let clock: GatewayClock
-    private let state = Mutex<(apps: [String: Look], due: Int64)>(([:], 0))
+    private let state = Mutex<(apps: [String: AppSnapshot], due: Int64)>(([:], 0))
 
     package init(
         sampler: OverviewSampler, explainer: Explainer, catalogs: AppCatalogs, registry: Registry,
@@ -39,7 +39,7 @@ package final class AppsPage: Sendable {
         let looks = state.withLock { $0.apps }
         var list = AppList()
         list.apps = catalogs.ruleSets.map { ruleSet in
-            Self.status(ruleSet, looks[ruleSet.catalog.app] ?? Look(), kinds)
+            Self.status(ruleSet, looks[ruleSet.catalog.app] ?? AppSnapshot(), kinds)
         }
         return list
     }
@@ -71,14 +71,14 @@ package final class AppsPage: Sendable {
         state.withLock { $0 = (seen, clock.now() + Self.patience) }
     }
 
-    private func statusCounts() async -> [String: Look] {
-        let apps = Set(catalogs.ruleSets.map(\.catalog.app))
+    private func statusCounts() async -> [String: AppSnapshot] {
+        let ruleSets = Dictionary(
+            catalogs.ruleSets.map { ($0.catalog.app, $0) }, uniquingKeysWith: { $1 })
         var random = SystemRandomNumberGenerator()
-        var looks: [String: Look] = [:]
+        var looks = ruleSets.mapValues { AppSnapshot(statusCounts: AppCensus($0)) }
         for part in 0..<Registry.partCount {
             registry.look(part: part) { key, record in
-                guard apps.contains(key.app) else { return }
-                looks[key.app, default: Look()].statusCounts.count(key, record, using: &random)
+                looks[key.app]?.statusCounts.count(key, record, using: &random)
             }
             await Task.yield()
         }
@@ -88,7 +88,7 @@ package final class AppsPage: Sendable {
     // MARK: Documents
 
     private static func status(
-        _ ruleSet: RuleSet, _ look: Look,
+        _ ruleSet: RuleSet, _ look: AppSnapshot,
         _ sent: [String: (recent: HistogramCounts, hour: HistogramCounts)]
     ) -> AppStatus {
         var status = AppStatus()
@@ -106,6 +106,11 @@ package final class AppsPage: Sendable {
             kind.looked = freshness?.looked ?? 0
             kind.stale = freshness?.stale ?? 0
             kind.staleSince = freshness?.since
+            if let lacking = look.statusCounts.lacking[widget.kind] {
+                kind.clientsLacking = lacking
+                kind.lacking = ruleSet.attributeNeeds(ofKind: widget.kind, sets: false)
+                    .lacked(by: [:])
+            }
             kind.displayName = widget.displayName
             kind.recent = sent[widget.kind]?.recent.quantiles
             kind.hour = sent[widget.kind]?.hour.quantiles

@@ -39,7 +39,7 @@ package final class Readiness: Sendable {
         let (now, wallSeconds) = (clock.now(), clock.wallSeconds())
         return state.withLock { state in
             state.health.judge(
-                Health.Look(
+                Health.Snapshot(
                     isServing: state.isServing, head: figures.head, loops: loops, pushes: pushes,
                     commits: UInt64(max(0, figures.commits)),
                     failedCommits: UInt64(max(0, figures.failedCommits)),

@@ -69,7 +69,7 @@ package struct SystemPage: Sendable {
     }
 
     private func node(_ configuration: Configuration) -> SystemStatus.Node {
-        let process = ProcessFigures()
+        let process = ProcessStats()
         var node = SystemStatus.Node()
         node.listen = configuration.listen.description
         node.admin = configuration.admin.description

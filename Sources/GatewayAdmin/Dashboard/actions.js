@@ -85,7 +85,7 @@ function confirm(action) {
     outcome.className = "outcome";
     put(outcome, "Sending…");
     try {
-      const answer = await act(action);
+      const answer = action.all ? await actAll(action.all) : await act(action);
       outcome.classList.add("good");
       put(outcome, action.done(answer));
       close.textContent = "Close";
@@ -99,6 +99,13 @@ function confirm(action) {
   });
   const dialog = open(form);
   (input.value ? go : input).focus();
+}
+
+/// Performs actions one after the other; a rejected one is null, unless it is the first.
+async function actAll(actions) {
+  const answers = [await act(actions[0])];
+  for (const action of actions.slice(1)) answers.push(await act(action).catch(() => null));
+  return answers;
 }
 
 function askToken(onDone) {
@@ -143,6 +150,16 @@ export function reloadClientAction(app, client) {
     body: { client },
     timelinectl: `timelinectl reload --app ${quoted(app)} --client ${quoted(client)}`,
     done: (answer) => `Accepted as entry ${answer.sequence} of the log.`,
+  };
+}
+
+/// The action that pushes again to all clients whose last push failed.
+export function resendAllAction(app, pushes) {
+  const actions = pushes.map((push) => resendAction(app, push.client, push.channel));
+  return {
+    ...actions[0], all: actions, title: `Push again to ${actions.length} clients`,
+    explains: "Sends what is stale now, or else the last notification again, to each client whose last push failed, one after the other. Ignores budgets and schedules. The command lines are those of the first.",
+    done: (answers) => `${answers.filter(Boolean).length} of ${answers.length} accepted. Their outcomes appear under Deliveries in a second.`,
   };
 }
 

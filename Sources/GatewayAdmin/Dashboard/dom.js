@@ -59,22 +59,32 @@ export function put(element, ...children) {
   return element;
 }
 
-/// A table. Columns: `title`, `cell` (returns a child for a row), `number`, `head` for row
-/// headings.
+/// A text of the gateway, in which names and commands stand between backticks.
+export function prose(text) {
+  return text.split("`").map((part, place) => place % 2 ? h("code", {}, part) : part);
+}
+
+/// A table. Columns: `title`, `explains` (the title's meaning), `cell` (returns a child for a row),
+/// `number`, `head` for row headings; on a phone `isPlain` omits the title and `isExtra` the column.
 export function table(caption, columns, rows, options = {}) {
   return h("div", { class: "scroll", tabindex: options.scrolls ? 0 : null, role: options.scrolls ? "region" : null, "aria-label": options.scrolls ? caption : null },
     h("table", { class: options.stack === false ? null : "stack" },
       h("caption", {}, caption),
       h("thead", {}, h("tr", {}, columns.map((column) =>
-        h("th", { scope: "col", class: column.number ? "number" : null }, column.title)))),
+        h("th", { scope: "col", class: column.number ? "number" : null }, explained(column))))),
       h("tbody", {}, rows.map((row) => tableRow(columns, row, options)))));
+}
+
+/// The title of a column, with its explanation if it has one.
+function explained(column) {
+  return column.explains ? h("abbr", { title: column.explains }, column.title) : column.title;
 }
 
 /// One row of such a table.
 export function tableRow(columns, row, options = {}) {
   return h("tr", { class: options.rowClass?.(row) }, columns.map((column) => column.head
     ? h("th", { scope: "row" }, column.cell(row))
-    : h("td", { class: column.number ? "number" : null, "data-label": column.title || null }, column.cell(row))));
+    : h("td", { class: [column.number ? "number" : null, column.isPlain ? "plain" : null, column.isExtra ? "extra" : null].filter(Boolean).join(" ") || null, "data-label": column.title || null }, column.cell(row))));
 }
 
 /// A list of names and values.
@@ -88,7 +98,7 @@ export function card(title, ...children) {
 }
 
 export function notice(text, isBad = false) {
-  return h("p", { class: isBad ? "notice bad" : "notice", role: isBad ? "alert" : null }, text);
+  return h("p", { class: isBad ? "notice bad" : "notice", role: isBad ? "alert" : null }, prose(text));
 }
 
 export function badge(text, tone = "") {

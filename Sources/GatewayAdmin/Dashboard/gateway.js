@@ -11,7 +11,7 @@ export const token = {
 };
 
 /// A rejection by the gateway.
-export class Refusal extends Error {
+export class Rejection extends Error {
   constructor(status, problem) {
     const faults = (problem?.faults ?? []).map((fault) => [fault.place, fault.message].filter(Boolean).join(": "));
     super([problem?.title ?? (status ? `The gateway answered ${status}` : "The gateway does not respond"), problem?.detail, ...faults].filter(Boolean).join(". "));
@@ -37,7 +37,7 @@ async function ask(method, path, options = {}) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refusal(0, error.name === "TimeoutError" ? { title: `The gateway did not answer within ${timeout / 1000} s` } : null);
+    throw new Rejection(0, error.name === "TimeoutError" ? { title: `The gateway did not answer within ${timeout / 1000} s` } : null);
   }
   if (isReading && answer.status === 401 && !readsWithToken && !options.token) {
     readsWithToken = true;
@@ -57,7 +57,7 @@ function limited({ signal, isStream }) {
 async function json(answer) {
   let value = null;
   try { value = await answer.json(); } catch { /* An empty answer has none. */ }
-  if (!answer.ok) throw new Refusal(answer.status, value);
+  if (!answer.ok) throw new Rejection(answer.status, value);
   return value;
 }
 
@@ -115,7 +115,7 @@ async function follow({ onEvent, onState }, end) {
   while (!end.aborted) {
     try {
       const answer = await ask("GET", "/api/live", { headers: { Accept: "text/event-stream" }, isStream: true, signal: end });
-      if (!answer.ok) throw new Refusal(answer.status, await answer.json().catch(() => null));
+      if (!answer.ok) throw new Rejection(answer.status, await answer.json().catch(() => null));
       onState("open");
       pause = 1000;
       await read(answer.body.getReader(), onEvent);

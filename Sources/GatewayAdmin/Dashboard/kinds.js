@@ -2,7 +2,7 @@
 
 import { h, put, isInUse, table, notice } from "./dom.js";
 import { get } from "./gateway.js";
-import { number, seconds, plural, share, time } from "./words.js";
+import { number, seconds, plural, sampledShare, time } from "./words.js";
 import { actionButton, reloadAction } from "./actions.js";
 
 /// Orders by the share of stale widgets, then by the present delay, then by that of the last hour.
@@ -33,13 +33,13 @@ export const kindsPage = {
             actionButton("Reload all", () => reloadAction(app.app)))),
         app.warnings.length ? h("ul", { class: "small warn" }, app.warnings.map((warning) => h("li", {}, `${warning.place}: ${warning.message}`))) : null,
         table(`Kinds of ${app.app}`, [
-          { title: "Kind", head: true, cell: (kind) => [h("span", {}, kind.displayName ?? kind.kind), kind.displayName ? h("div", { class: "quiet small" }, kind.kind) : null] },
+          { title: "Kind", head: true, cell: (kind) => [h("span", {}, kind.displayName ?? kind.kind), kind.displayName ? h("div", { class: "quiet small" }, kind.kind) : null, lacking(kind)] },
           { title: "Configured by", cell: (kind) => ({ static: "not configurable", appIntent: "user", relevance: "system", control: "Control Center" })[kind.configuration] ?? kind.configuration },
           { title: "Widgets", number: true, cell: (kind) => number(kind.widgets) },
-          { title: "Stale", number: true, cell: staleness },
-          { title: "p99, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p99) },
-          { title: "p50, 5 min", number: true, cell: (kind) => seconds(kind.recent?.p50) },
-          { title: "p99, 1 h", number: true, cell: (kind) => seconds(kind.hour?.p99) },
+          { title: "Stale", number: true, explains: "Of the widgets of clients picked at random", cell: staleness },
+          { title: "p99, 5 min", explains: "99 of 100 notifications of the last 5 minutes came within this time of their change", number: true, cell: (kind) => seconds(kind.recent?.p99) },
+          { title: "p50, 5 min", explains: "Half the notifications of the last 5 minutes came within this time of their change", number: true, cell: (kind) => seconds(kind.recent?.p50) },
+          { title: "p99, 1 h", explains: "99 of 100 notifications of the last hour came within this time of their change", number: true, cell: (kind) => seconds(kind.hour?.p99) },
           { title: "Delivered, 1 h", number: true, cell: (kind) => number(kind.hour?.count ?? 0) },
           { title: "", cell: (kind) => actionButton("Reload", () => reloadAction(app.app, kind.kind), { "aria-label": `Reload ${kind.kind}` }) },
         ], [...app.kinds].sort(staleFirst)))));
@@ -51,8 +51,15 @@ export const kindsPage = {
 
 function staleness(kind) {
   if (!kind.looked) return "–";
-  if (!kind.stale) return h("span", { class: "good" }, "0 %");
-  return [share(kind.stale, kind.looked), kind.staleSince ? h("div", { class: "quiet small" }, "oldest ", time(kind.staleSince)) : null];
+  const checked = h("div", { class: "quiet small" }, `${number(kind.stale)} of ${number(kind.looked)} checked`);
+  if (!kind.stale) return [h("span", { class: "good" }, "0 %"), checked];
+  return [sampledShare(kind.stale, kind.looked), checked, kind.staleSince ? h("div", { class: "quiet small" }, "oldest ", time(kind.staleSince)) : null];
+}
+
+/// Clients that no change of the kind reaches.
+function lacking(kind) {
+  if (!kind.clientsLacking) return null;
+  return h("div", { class: "small warn" }, `No change reaches ${plural(kind.clientsLacking, "client")}: the rules bind the client's ${kind.lacking.map((name) => `“${name}”`).join(", ")}, which ${kind.clientsLacking === 1 ? "it lacks" : "they lack"}.`);
 }
 
 function summary(app) {

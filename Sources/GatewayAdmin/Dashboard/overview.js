@@ -1,6 +1,6 @@
 // The age of what users see, and the present problems.
 
-import { h, put, hasSelection, card, notice, field, select } from "./dom.js";
+import { h, put, hasSelection, prose, card, notice, field, select } from "./dom.js";
 import { get } from "./gateway.js";
 import { chart } from "./chart.js";
 import { number, compact, rate, seconds, bytes, share, plural, time, say } from "./words.js";
@@ -10,29 +10,40 @@ const spans = [["3600", "1 hour"], ["900", "15 minutes"], ["300", "5 minutes"]];
 
 /// The present problems in words, with their remedies.
 export function troubles(overview) {
-  if (!overview.troubles.length && !overview.log.head) {
-    return h("p", { class: "well" }, "Nothing here yet. Create an app's catalog with ", h("code", {}, "timelinectl catalog apply FILE"), "; register clients and post changes then.");
-  }
   if (!overview.troubles.length) {
-    return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), "No problems: changes are delivered on time.");
+    return h("p", { class: "well" }, h("span", { class: "mark good", "aria-hidden": true }, "✓"), overview.log.head ? "No problems: changes are delivered on time." : "No problems.");
   }
   return h("ul", { class: "troubles" }, overview.troubles.map((trouble) =>
     h("li", { class: `trouble ${trouble.level}` },
-      h("p", { class: "what" }, trouble.level === "critical" ? "Critical: " : "Warning: ", trouble.what),
-      h("p", {}, trouble.remedy))));
+      h("p", { class: "what" }, trouble.level === "critical" ? "Critical: " : "Warning: ", prose(trouble.what)),
+      h("p", {}, prose(trouble.remedy), trouble.page ? [" ", h("a", { href: `#${trouble.page}` }, "Show")] : null))));
+}
+
+/// The first steps on a gateway without an app.
+function firstSteps() {
+  const step = (text, line) => h("li", {}, text, line ? h("pre", { tabindex: 0 }, line) : null);
+  return h("section", { class: "card" }, h("h2", {}, "First steps"),
+    h("p", {}, "No app has a catalog yet. A catalog says which widgets depend on which data."),
+    h("ol", { class: "steps" },
+      step("Issue a token for the app's backend, on this machine:", "timeline-gateway token --data DIR --app com.mygame --scope 'catalog:write changes:write clients:write operator'"),
+      step("Apply a catalog with it; a sample is in Deploy/sample:", "timelinectl catalog apply catalog.yaml"),
+      step("Register a client, as the app does at its first start, or let devices be simulated:", "timelinectl device --devices 10"),
+      step("Post a change, and watch it here under Changes:", "timelinectl post --entity CharacterDetail --id panda --property avatar")),
+    h("p", {}, "This page shows the charts once the first catalog is in force."));
 }
 
 export const overviewPage = {
   title: "Overview",
   async show(main, query, context) {
-    const wrong = h("div"), tiles = h("div"), charts = h("div", { class: "cards" }), rest = h("div", { class: "cards three" });
+    const wrong = h("div"), tiles = h("div"), steps = h("div"), charts = h("div", { class: "cards" }), rest = h("div", { class: "cards three" });
     const chosen = { channel: query.get("channel") ?? "stream", span: query.get("span") ?? "3600" };
     const channelChoice = select(channels.map((channel) => [channel, say(channel)]), chosen.channel, {});
     const spanChoice = select(spans, chosen.span, {});
+    const choices = h("form", { class: "filters" }, field("Charts of", spanChoice), field("Latencies by", channelChoice));
     put(main, h("h1", {}, "Overview"),
       h("p", { class: "lead" }, "Freshness: the time from a change until its clients are notified, and until they have rebuilt."),
       h("section", { class: "card", "aria-label": "Problems" }, h("h2", {}, "Problems"), wrong),
-      tiles, h("form", { class: "filters" }, field("Charts of", spanChoice), field("Latencies by", channelChoice)), charts, rest);
+      steps, tiles, choices, charts, rest);
 
     let series = (await get("/api/overview", context.signal)).series;
     let overview = null;
@@ -77,6 +88,9 @@ export const overviewPage = {
       overview = now;
       const words = JSON.stringify(now.troubles);
       if (words !== said) { said = words; put(wrong, troubles(now)); }
+      const isEmpty = !now.log.head;
+      if (isEmpty !== (steps.childElementCount > 0)) put(steps, isEmpty ? firstSteps() : null);
+      for (const part of [tiles, choices, charts, rest]) part.hidden = isEmpty;
       if (!hasSelection(tiles)) put(tiles, headline(now));
       if (!hasSelection(rest)) put(rest, details(now));
       if (isFirst) drawCharts();
@@ -112,15 +126,20 @@ function headline(now) {
   const stream = now.sent.stream ?? {}, rebuilt = now.confirmed.stream ?? now.confirmed.poll ?? {};
   const minutes = now.recentSeconds >= 60 ? `${Math.round(now.recentSeconds / 60)} min` : `${now.recentSeconds} s`;
   return h("dl", { class: "tiles" },
-    tile("Delivered by stream, p99", seconds(stream.p99), `p50 ${seconds(stream.p50)}, last ${minutes}`),
-    tile("Rebuilt, p99", seconds(rebuilt.p99), rebuilt.count ? `p50 ${seconds(rebuilt.p50)}` : "no reports"),
+    tile(abbr("Delivered by stream, p99", "99 of 100 notifications came within this time of their change; p50: half of them"), seconds(stream.p99), `p50 ${seconds(stream.p50)}, last ${minutes}`),
+    tile(abbr("Rebuilt, p99", "99 of 100 rebuilds were reported within this time of their change; p50: half of them"), seconds(rebuilt.p99), rebuilt.count ? `p50 ${seconds(rebuilt.p50)}` : "no reports"),
     tile("Changes", `${rate(now.rates.changes)}/s`, `${compact(now.recent.changes)} in ${minutes}`),
     tile("Notifications", `${rate(now.rates.deliveries)}/s`, `${compact(now.recent.deliveries)} in ${minutes}`),
     tile("Streams", compact(now.streams), now.lagging ? `${number(now.lagging)} lagging` : "none lagging"),
     tile("Clients", compact(now.clients), `${rate(now.rates.polls)} polls/s`));
 }
 
+function abbr(text, title) { return h("abbr", { title }, text); }
+
 function row(name, value) { return [h("dt", {}, name), h("dd", {}, value)]; }
+
+/// A number, and its share if there is a whole.
+function part(count, all) { return all ? `${number(count)} (${share(count, all)})` : number(count); }
 
 function details(now) {
   const log = now.log, recent = now.recent, standings = now.standings;
@@ -130,20 +149,20 @@ function details(now) {
     card("Pushes and budgets", standings ? h("dl", { class: "facts" },
       row("Confirmed", `${number(standings.confirmed)} of ${number(pushes)}`),
       row("Delivered, not confirmed", number(standings.told)),
-      row("Withheld by a budget", `${number(standings.withheld)} (${share(standings.withheld, pushes)})`),
+      row("Withheld by a budget", part(standings.withheld, pushes)),
       row("Waiting or in flight", number(standings.waiting + standings.underWay)),
       row("Unreachable", number(standings.unreachable)),
       row("Recently sent, failed", `${number(recent.pushesSent)}, ${number(recent.pushesFailed)}`))
       : notice("Pushes are off: neither APNs nor webhooks are configured.")),
     card("The log", h("dl", { class: "facts" },
-      row("Entries", `${number(log.floor + 1)} to ${number(log.head)}`),
+      row("Entries", log.head > log.floor ? `${number(log.floor + 1)} to ${number(log.head)}` : "none"),
       row("Event loops", behind ? `${plural(behind, "entry", "entries")} behind` : "up to date"),
       row("Commit time", `p50 ${seconds(now.commit.p50)}, p99 ${seconds(now.commit.p99)}`),
       row("Queued writes", number(log.waitingWrites)),
       row("On disk", `${bytes(log.databaseBytes)}, ${bytes(log.walBytes)} of write-ahead log`))),
     card("Change quality", h("dl", { class: "facts" },
-      row("Matched no rule", `${number(recent.unmatched)} (${share(recent.unmatched, recent.changes)})`),
-      row("Reload all clients", `${number(recent.broad)} (${share(recent.broad, recent.changes)})`),
+      row("Matched no rule", part(recent.unmatched, recent.changes)),
+      row("Reload all clients", part(recent.broad, recent.changes)),
       row("Failed rebuilds", number(recent.rebuildFailures)),
       row("Certificate expires", time(now.certificateEnds)))),
   ];

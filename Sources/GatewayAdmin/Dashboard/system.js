@@ -34,7 +34,7 @@ function sections(system) {
         ["Open files", `${number(node.openFiles)} of ${number(node.openFilesMax)}`],
       ])),
       card("The log", facts([
-        ["Entries", `${number(log.floor + 1)} to ${number(log.head)}`], ["Removed up to", number(log.floor)],
+        ["Entries", log.head > log.floor ? `${number(log.floor + 1)} to ${number(log.head)}` : "none"], ["Removed up to", number(log.floor)],
         ["Commits", number(log.commits)],
         ["Failed commits", log.failedCommits ? h("span", { class: "bad" }, number(log.failedCommits)) : "0"],
         ["Rejected writes", number(log.refusedJobs)], ["Slowest commit", seconds(log.slowestCommitSeconds)],

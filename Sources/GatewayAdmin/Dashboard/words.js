@@ -44,6 +44,12 @@ export function bytes(value) {
   return `${three.format(value)} ${units[place]}`;
 }
 
+/// A share of a sample, in whole per cent: more digits would be noise.
+export function sampledShare(part, all) {
+  const percent = all ? (part / all) * 100 : 0;
+  return percent > 0 && percent < 1 ? "< 1 %" : `${whole.format(percent)} %`;
+}
+
 export function share(part, whole) {
   return whole ? `${three.format((part / whole) * 100)} %` : "–";
 }
@@ -68,6 +74,16 @@ function relative(milliseconds) {
     : size < 2 * 86400 ? `${Math.round(size / 3600)} h`
     : `${Math.round(size / 86400)} d`;
   return ahead ? `in ${said}` : `${said} ago`;
+}
+
+const dayAndTime = new Intl.DateTimeFormat([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+
+/// A time as text that stays: the time of day, with the date unless it is today; then how long ago.
+export function moment(text) {
+  if (!text) return "–";
+  const date = new Date(text);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return [(isToday ? clockTime : dayAndTime).format(date), h("div", { class: "quiet small" }, time(text))];
 }
 
 /// A time as text that is kept up to date; its title is the exact time.
@@ -97,7 +113,7 @@ export const words = {
   "properties-not-listed": "none of its properties changed",
   "literal-differs": "an attribute has another value",
   "awaits-client": "waits for the client to reconnect",
-  "unknown-since-start": "not seen since the gateway started",
+  "unknown-since-start": "has not said what it applied since the gateway started",
   refused: "its push was rejected permanently",
   "dead-address": "its tokens are dead or quarantined",
   "disabled-webhook": "its webhook is disabled",

@@ -12,6 +12,20 @@ struct AppCensus: Sendable {
     private(set) var clients = 0
     private(set) var widgets: [String: Int] = [:]
     private(set) var picks: [ClientKey] = []
+    /// The number of clients whose widgets of a kind no change makes stale, because they lack
+    /// attributes.
+    private(set) var lacking: [String: Int] = [:]
+    /// The client attributes that rules bind to, for the kinds whose rules all bind to some.
+    private let needs: [String: AttributeNeeds]
+
+    /// Creates an empty census of the clients of an app with these rules.
+    init(_ ruleSet: RuleSet? = nil) {
+        needs =
+            ruleSet?.catalog.widgets.reduce(into: [:]) { needs, widget in
+                let own = ruleSet?.attributeNeeds(ofKind: widget.kind, sets: false)
+                if let own, own.canLackAll { needs[widget.kind] = own }
+            } ?? [:]
+    }
 
     /// Counts a client. Each client has the same chance of being picked.
     mutating func count(
@@ -24,11 +38,22 @@ struct AppCensus: Sendable {
                 widget.count)
             widgets[widget.kind] = isTooMany ? .max : sum
         }
+        if !needs.isEmpty { countLacking(record) }
         if picks.count < Self.picksMax {
             picks.append(key)
         } else {
             let place = Int.random(in: 0..<clients, using: &random)
             if place < Self.picksMax { picks[place] = key }
+        }
+    }
+
+    private mutating func countLacking(_ record: ClientRecord) {
+        var counted: Set<String> = []
+        let registration = record.registration
+        for kind in registration.widgets.map(\.kind) + registration.controls.map(\.kind)
+        where counted.insert(kind).inserted {
+            guard needs[kind]?.areLacking(in: record.attributes) ?? false else { continue }
+            lacking[kind, default: 0] += 1
         }
     }
 }

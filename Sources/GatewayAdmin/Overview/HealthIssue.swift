@@ -3,6 +3,7 @@ import GatewayDocuments
 import GatewayEngine
 import GatewayPush
 import OpenMetrics
+import WidgetModel
 
 /// A present problem, in words for an operator, with its remedy.
 struct HealthIssue: Sendable, Equatable {
@@ -19,9 +20,11 @@ struct HealthIssue: Sendable, Equatable {
     let what: String
     /// The remedy.
     let remedy: String
+    /// The page of the dashboard that shows the problem, with its query; `nil` if none does.
+    let page: String?
 
-    init(_ level: Level, _ what: String, _ remedy: String) {
-        (self.level, self.what, self.remedy) = (level, what, remedy)
+    init(_ level: Level, _ what: String, _ remedy: String, page: String? = nil) {
+        (self.level, self.what, self.remedy, self.page) = (level, what, remedy, page)
     }
 }
 
@@ -49,6 +52,8 @@ struct HealthSnapshot: Sendable {
     /// The times from a change to its notification in the last minutes, by channel.
     var sent: [DeliveryChannel: HistogramCounts] = [:]
     var windows: [Window] = []
+    /// The faults of a changed configuration that was rejected; `nil` if the last one was applied.
+    var configurationFaults: Faults?
 
     /// The maximum time in which streams should be notified, in seconds.
     static let streamSecondsMax = 2.5
@@ -60,7 +65,10 @@ struct HealthSnapshot: Sendable {
     var troubles: [HealthIssue] {
         let parts = Set(verdict.notReady + verdict.stuck)
         var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(Self.failing)
-        for more in [certificate, pushCertificate, freshness, store, changes, pushes, versions] {
+        for more in [
+            certificate, pushCertificate, configuration, freshness, store, changes, pushes,
+            addresses, versions,
+        ] {
             troubles += more
         }
         return troubles.filter { $0.level == .critical } + troubles.filter { $0.level == .warning }
@@ -101,7 +109,20 @@ struct HealthSnapshot: Sendable {
             HealthIssue(
                 days < 3 ? .critical : .warning,
                 "The server certificate expires in \(days == 0 ? "less than a day" : "\(days) d").",
-                "Renew it at tls.certificate and tls.key.")
+                "Renew it at tls.certificate and tls.key.", page: "/system")
+        ]
+    }
+
+    private var configuration: [HealthIssue] {
+        guard let faults = configurationFaults, let first = faults.list.first else { return [] }
+        let others = faults.count > 1 ? " (and \(faults.count - 1) more)" : ""
+        return [
+            HealthIssue(
+                .warning,
+                "The changed configuration was rejected, and the next start will fail: "
+                    + "\(first)\(others).",
+                "The previous one is in force. Correct the file; `timeline-gateway check-config` "
+                    + "lists every fault.", page: "/system")
         ]
     }
 
@@ -117,7 +138,7 @@ struct HealthSnapshot: Sendable {
                     days < 3 ? .critical : .warning,
                     "The APNs certificate of \(app) \(ends).",
                     "Get a new one from Apple, and install it at the app's apns.N.certificate and "
-                        + "apns.N.certificateKey.")
+                        + "apns.N.certificateKey.", page: "/system")
             }
     }
 
@@ -175,7 +196,8 @@ struct HealthSnapshot: Sendable {
                 HealthIssue(
                     .warning,
                     "\(Self.share(recent.unmatched, recent.changes)) of the changes match no rule.",
-                    "Open one under Changes: its explanation lists the nearest rules."))
+                    "Open one under Changes: its explanation lists the nearest rules. Or see "
+                        + "`timelinectl changes --unmatched`.", page: "/changes?unmatched=true"))
         }
         if recent.broad * 20 > recent.changes {
             troubles.append(
@@ -183,7 +205,8 @@ struct HealthSnapshot: Sendable {
                     .warning,
                     "\(Self.share(recent.broad, recent.changes)) of the changes lack an attribute "
                         + "that rules match, and reload all clients that it would distinguish.",
-                    "Send the attribute with the change; its explanation names it."))
+                    "Send the attribute with the change; its explanation names it.",
+                    page: "/changes"))
         }
         return troubles
     }
@@ -195,28 +218,84 @@ struct HealthSnapshot: Sendable {
             troubles.append(
                 HealthIssue(
                     .warning, "\(Self.share(recent.pushesFailed, ended)) of the pushes fail.",
-                    "See Deliveries for the reasons."))
+                    "See Deliveries, or `timelinectl attempts`, for the reasons.",
+                    page: "/deliveries"))
         }
         guard let standings = now.standings else { return troubles }
         let all = [
             standings.confirmed, standings.told, standings.underWay, standings.withheld,
             standings.waiting, standings.unreachable,
         ].reduce(0, +)
-        if standings.withheld >= 10, standings.withheld * 10 > all {
+        if isLarge(standings.withheld, of: all) {
             troubles.append(
                 HealthIssue(
                     .warning,
-                    "\(standings.withheld) of \(all) wait for their device's push budget.",
+                    "\(standings.withheld) of \(all) push subscriptions "
+                        + "(\(Self.share(UInt64(standings.withheld), UInt64(all)))) wait for their "
+                        + "device's push budget.",
                     "Changes are more frequent than the push budget allows: match fewer, or use "
-                        + "longer collapse windows."))
+                        + "longer collapse windows.", page: "/clients"))
         }
-        if standings.unreachable >= 10, standings.unreachable * 10 > all {
+        if isLarge(standings.unreachable, of: all) {
             troubles.append(
                 HealthIssue(
                     .warning,
-                    "\(standings.unreachable) of \(all) have no working push address.",
-                    "Their tokens are dead or webhooks disabled; they catch up on reconnect."))
+                    "\(standings.unreachable) of \(all) push subscriptions "
+                        + "(\(Self.share(UInt64(standings.unreachable), UInt64(all)))) have no working "
+                        + "push address.",
+                    "Their tokens are dead or webhooks disabled; they catch up on reconnect.",
+                    page: "/deliveries"))
         }
+        return troubles
+    }
+
+    /// The minimum number of affected subscriptions that is a problem, and their minimum share in
+    /// per cent.
+    static let affectedMin = 3
+    private static let affectedPercentMin = 10
+
+    private func isLarge(_ part: Int, of all: Int) -> Bool {
+        part >= Self.affectedMin && part * 100 > all * Self.affectedPercentMin
+    }
+
+    /// The addresses that failed for good or keep failing, and stopped apps.
+    private var addresses: [HealthIssue] {
+        guard let standings = now.standings else { return [] }
+        var troubles = standings.stoppedApps.sorted().map { app in
+            HealthIssue(
+                .critical, "APNs rejects the credential or topic of \(app): nothing is pushed.",
+                "See Deliveries for its reason, correct the app's part of apns, and reload the "
+                    + "configuration.", page: "/deliveries?app=\(app)")
+        }
+        func add(
+            _ affected: PushScheduler.StatusCounts.Affected, _ one: String, _ many: String,
+            remedy: String
+        ) {
+            guard let example = affected.example else { return }
+            let who = "of \(example.client) (\(example.app))"
+            let what =
+                affected.count == 1
+                ? "\(one) \(who)." : "\(affected.count) \(many), such as that \(who)."
+            troubles.append(
+                HealthIssue(
+                    .warning, what, remedy,
+                    page: affected.count == 1
+                        ? "/clients/\(example.app)/\(example.client)"
+                        : "/deliveries?app=\(example.app)"))
+        }
+        let again =
+            "Nothing more is sent there until its client registers the webhook again or "
+            + "`timelinectl resend` succeeds."
+        add(
+            standings.goneWebhooks, "A webhook answered 410 Gone and is disabled: that",
+            "webhooks answered 410 Gone and are disabled", remedy: again)
+        add(
+            standings.failedWebhooks, "A webhook failed for too long and is disabled: that",
+            "webhooks failed for too long and are disabled", remedy: again)
+        add(
+            standings.failingAddresses, "Pushes to an address keep failing: that",
+            "addresses keep failing",
+            remedy: "They are retried at growing intervals; see Deliveries for the reasons.")
         return troubles
     }
 

@@ -180,7 +180,7 @@ package struct MetricsPage: Sendable {
 
     private func process(_ samples: inout Samples) {
         samples.info(.build, BuildInformation.all.map(\.value))
-        let figures = ProcessFigures()
+        let figures = ProcessStats()
         samples.gauge(.processCPU, is: figures.cpuSeconds)
         samples.gauge(.processStart, is: figures.startSeconds)
         samples.gauge(.processResident, is: figures.residentBytes)

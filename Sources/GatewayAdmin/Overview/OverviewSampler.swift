@@ -32,10 +32,17 @@ package final class OverviewSampler: Service {
 
     package let page: MetricsPage
     private let readiness: Readiness
+    private let configurationFaults: @Sendable () -> Faults?
     private let state = Mutex(State())
 
-    package init(_ page: MetricsPage, _ readiness: Readiness) {
+    /// - Parameter configurationFaults: Returns the faults of a changed configuration that was
+    ///   rejected; `nil` if the last one was applied.
+    package init(
+        _ page: MetricsPage, _ readiness: Readiness,
+        configurationFaults: @escaping @Sendable () -> Faults? = { nil }
+    ) {
         (self.page, self.readiness) = (page, readiness)
+        self.configurationFaults = configurationFaults
     }
 
     /// Takes samples until the gateway stops.
@@ -173,20 +180,21 @@ package final class OverviewSampler: Service {
             $0[$1.key] = $1.value.since(recent?.confirmed[$1.key])
         }
         let ends = Int64(page.certificateEnds().timeIntervalSince1970)
-        let look = HealthSnapshot(
+        var look = HealthSnapshot(
             verdict: verdict, certificateSeconds: ends - now.at / 1000,
             pushCertificates: page.pushCertificateEnds().mapValues {
                 Int64($0.timeIntervalSince1970) - now.at / 1000
             }, now: now, recent: counts, sent: sent, windows: windows)
+        look.configurationFaults = configurationFaults()
         var overview = Overview()
         overview.time = timestamp(now.at)
         overview.recentSeconds = min(
             Int64(Self.recentSeconds), max(1, (now.at - (recent?.at ?? now.at)) / 1000))
         overview.ready = verdict.notReady.isEmpty
         overview.troubles = look.troubles.map {
-            var trouble = Overview.Trouble()
+            var trouble = Overview.HealthIssue()
             (trouble.level, trouble.what) = ($0.level.rawValue, $0.what)
-            trouble.remedy = $0.remedy
+            (trouble.remedy, trouble.page) = ($0.remedy, $0.page)
             return trouble
         }
         overview.decided = now.decided.since(recent?.decided).quantiles
@@ -256,8 +264,8 @@ extension OverviewSample {
 }
 
 extension PushScheduler.StatusCounts {
-    fileprivate var document: Overview.Standings {
-        var standings = Overview.Standings()
+    fileprivate var document: Overview.PushStates {
+        var standings = Overview.PushStates()
         (standings.confirmed, standings.told) = (confirmed, told)
         (standings.underWay, standings.withheld) = (underWay, withheld)
         (standings.waiting, standings.unreachable) = (waiting, unreachable)

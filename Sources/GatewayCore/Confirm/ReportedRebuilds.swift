@@ -23,7 +23,7 @@ package struct ReportedRebuilds: Sendable {
     package static let reportsMax = 64
 
     /// A client's report about one timeline.
-    package struct Claim: Sendable {
+    package struct TimelineReport: Sendable {
         /// The timeline.
         package let name: TimelineID
         /// The changes that the client was notified of, in order: ``RecentChanges/told(_:after:)``.
@@ -88,7 +88,7 @@ package struct ReportedRebuilds: Sendable {
     ///   - now: The time in ms since 1970.
     /// - Returns: The rebuilds that are now confirmed.
     package mutating func acknowledged(
-        upTo cursor: UInt64, before: UInt64, _ claims: [Claim], now: Int64
+        upTo cursor: UInt64, before: UInt64, _ claims: [TimelineReport], now: Int64
     ) -> [Confirmation] {
         for claim in claims {
             var timeline =
@@ -122,7 +122,7 @@ package struct ReportedRebuilds: Sendable {
 }
 
 extension ReportedRebuilds.Timeline {
-    fileprivate mutating func take(_ claim: ReportedRebuilds.Claim, now: Int64) {
+    fileprivate mutating func take(_ claim: ReportedRebuilds.TimelineReport, now: Int64) {
         // The registration may have changed since the last report.
         copies = claim.copies
         forgetCounted()

@@ -21,7 +21,7 @@ package struct ClientAttributes: Sendable, Equatable {
     package var unattributed: [String: [String]]
 
     /// The reason why a client may not state an attribute, or present a token.
-    package enum Refusal: Error, Sendable, Equatable {
+    package enum Rejection: Error, Sendable, Equatable {
         /// The token, or a backend earlier, vouches for other values than the client states.
         case contradictsToken(attribute: String)
         /// The token vouches for other values than the backend set, or than the client registered
@@ -79,7 +79,7 @@ package struct ClientAttributes: Sendable, Equatable {
     package init(
         statedByClient stated: [String: [String]], token: [String: [String]],
         before: ClientAttributes = ClientAttributes(), selfDeclared: Set<String>
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         var before = before
         before.own = [:]
         self = try before.presenting(token)
@@ -102,7 +102,7 @@ package struct ClientAttributes: Sendable, Equatable {
     ///
     /// - Throws: ``Refusal`` for the first attribute, in the order of names, that contradicts the
     ///   backend or the client's own registration.
-    package func presenting(_ token: [String: [String]]) throws(Refusal) -> ClientAttributes {
+    package func presenting(_ token: [String: [String]]) throws(Rejection) -> ClientAttributes {
         for (name, values) in token.sorted(by: { $0.key < $1.key }) {
             if let known = backend[name] ?? own[name], !known.hasSameTexts(as: values) {
                 throw .tokenContradicts(attribute: name)

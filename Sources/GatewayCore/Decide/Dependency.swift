@@ -9,7 +9,7 @@ package struct Dependency: Sendable, Hashable {
 }
 
 /// The subscriptions of one client under a catalog: its kinds, and its dependencies by their rules.
-struct Holdings {
+struct ClientSubscriptions {
     /// The kinds that it has widgets or controls of, each once.
     fileprivate(set) var kinds: [KindRules] = []
     /// The kinds that it has a non-empty recommendation set of, each once.
@@ -103,9 +103,9 @@ extension RuleSet {
     }
 
     /// Returns the subscriptions of a client under this catalog; `kinds` restricts them.
-    func holdings(of record: ClientRecord, kinds: Set<String>?) -> Holdings {
+    func holdings(of record: ClientRecord, kinds: Set<String>?) -> ClientSubscriptions {
         let registration = record.registration
-        var holdings = Holdings(
+        var holdings = ClientSubscriptions(
             operatorKey: operatorKey(client: record.client),
             capacity: registration.widgets.count + registration.controls.count)
         func add(_ kind: KindRules, _ parameters: [String: ParameterValue], isSet: Bool) {

@@ -86,7 +86,7 @@ extension RuleSet {
                 at: "controls[\(index)]", record, isControl: true, to: &warnings)
         }
         for (index, set) in registration.recommendations.enumerated() {
-            addWarnings(about: set, at: "recommendations[\(index)]", registration, to: &warnings)
+            addWarnings(about: set, at: "recommendations[\(index)]", record, to: &warnings)
         }
     }
 
@@ -116,27 +116,31 @@ extension RuleSet {
         for name in parameters.keys.sorted() where intent?.parameter(name) == nil {
             warnings.add("\(place()).parameters.\(name)", "is not a parameter of the kind's intent")
         }
-        var lacking: Set<String> = []
-        for slot in slots(ofKind: kind) where rules[slot].target != .recommendations {
-            for binding in rules[slot].bindings {
-                if case .clientAttribute(let name) = binding.source,
-                    record.attributes[name] == nil
-                {
-                    lacking.insert(name)
-                }
-            }
-        }
-        for name in lacking.sorted() {
+        addWarnings(
+            aboutAttributesFor: attributeNeeds(ofKind: kind, sets: false), of: record,
+            at: place(), to: &warnings)
+    }
+
+    private func addWarnings(
+        aboutAttributesFor needs: AttributeNeeds, of record: ClientRecord,
+        at place: @autoclosure () -> String, to warnings: inout Faults
+    ) {
+        let isWhole = needs.areLacking(in: record.attributes)
+        for name in needs.lacked(by: record.attributes) {
             warnings.add(
                 place(),
-                "the client has no attribute `\(name)`: rules that bind to it do not apply")
+                "the client has no attribute `\(name)`: rules that bind to it do not apply"
+                    + (isWhole ? ", so no change makes this stale" : ""),
+                hint: name, among: record.attributes.keys.sorted(),
+                question: "; did you misspell it as")
         }
     }
 
     private func addWarnings(
-        about set: RecommendationSet, at place: String, _ registration: ClientRegistration,
+        about set: RecommendationSet, at place: String, _ record: ClientRecord,
         to warnings: inout Faults
     ) {
+        let registration = record.registration
         guard let widget = catalog.widget(kind: set.kind) else {
             return warnings.add("\(place).kind", "is not in the catalog and is inactive")
         }
@@ -150,5 +154,10 @@ extension RuleSet {
                 "\(place).items",
                 "is empty, but watchOS 11 and older have no interface to configure widgets")
         }
+        // An empty set causes no notification.
+        guard !set.items.isEmpty else { return }
+        addWarnings(
+            aboutAttributesFor: attributeNeeds(ofKind: set.kind, sets: true), of: record,
+            at: place, to: &warnings)
     }
 }

@@ -77,23 +77,33 @@ package final class Rule: Sendable {
         }
     }
 
-    init(
+    convenience init(
         _ declaration: DependencyRule, target: Target, widget: WidgetDeclaration,
         intent: IntentDeclaration?, identity: [UInt8], declared: CatalogPosition, hash: SipHash
+    ) {
+        self.init(
+            declaration, target: target, kind: widget.kind,
+            collapse: widget.collapseMilliseconds, bindings: Self.bindings(of: declaration, intent),
+            identity: identity, declared: declared, hash: hash)
+    }
+
+    init(
+        _ declaration: DependencyRule, target: Target, kind: String, collapse: Int64,
+        bindings: [Binding], identity: [UInt8], declared: CatalogPosition, hash: SipHash
     ) {
         self.declaration = declaration
         self.target = target
         self.declared = declared
         self.identity = identity
         self.hash = hash
-        kind = widget.kind
-        collapse = widget.collapseMilliseconds
+        self.kind = kind
+        self.collapse = collapse
         properties = declaration.properties.count > 8 ? Set(declaration.properties) : nil
         operations = declaration.operations.reduce(0) { $0 | $1.bit }
         literals = declaration.match.compactMap { match in
             if case .literal(let text) = match.binding { (match.attribute, text) } else { nil }
         }
-        bindings = Self.bindings(of: declaration, intent)
+        self.bindings = bindings
         parameterNames = bindings.map {
             if case .parameter(let name, _) = $0.source { name } else { nil }
         }

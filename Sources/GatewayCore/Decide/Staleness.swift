@@ -18,7 +18,7 @@ package struct Staleness {
     ///     these, sets that were notified but not acknowledged are repeated, as at every resume and
     ///     poll; `nil` does not repeat them.
     func stale(
-        for holdings: Holdings, since point: ResumePoint, isNarrowed: Bool,
+        for holdings: ClientSubscriptions, since point: ResumePoint, isNarrowed: Bool,
         confirmed: [String: UInt64]?, at head: UInt64
     ) -> StaleSet {
         guard !holdings.isEmpty else { return StaleSet() }
@@ -78,7 +78,7 @@ package struct Staleness {
     }
 
     private func everything(
-        _ holdings: Holdings, _ isNarrowed: Bool, at head: UInt64
+        _ holdings: ClientSubscriptions, _ isNarrowed: Bool, at head: UInt64
     ) -> StaleSet {
         // A restricted request needs a restricted response: `all` would include other kinds.
         guard isNarrowed else { return .everything(at: head) }
@@ -95,10 +95,12 @@ package struct Staleness {
 
 /// The internal limits of the core; `Limits` restricts input from peers.
 package struct CoreLimits: Sendable, Equatable {
-    /// The maximum number of keys with stored versions, per app and shard (16 bytes each, and up to
-    /// twice that for the table). Beyond it the oldest are removed, and their clients are notified
-    /// of everything.
+    /// The maximum number of keys with stored versions, per app (20 bytes each). Beyond it the oldest
+    /// are removed, and their clients are notified of everything.
     package var versionKeysMax = 1_000_000
+    /// The number of keys that each shard stores itself, per app, until they are sealed for all
+    /// shards.
+    package var versionRunKeys = VersionWindow.runKeysDefault
     /// The maximum number of entries in a catch-up; beyond it only kinds are named.
     package var entriesMax = 64
     /// The maximum number of kinds in a catch-up; beyond it everything is reported as stale.

@@ -4,7 +4,7 @@
 /// Known only since the gateway started: a client that did not contact it since then reports its
 /// progress with its next cursor.
 package struct DeliveryProgress: Sendable {
-    private struct Told {
+    private struct Progress {
         var polled: UInt64 = 0
         var streamed: UInt64 = 0
     }
@@ -16,9 +16,9 @@ package struct DeliveryProgress: Sendable {
     /// The sequence up to which the client has applied everything, by an acknowledgement or by
     /// resuming.
     package private(set) var confirmed: UInt64 = 0
-    private var all = Told()
+    private var all = Progress()
     /// The notifications by streams and polls that were limited to some kinds.
-    private var narrowed: [String: Told] = [:]
+    private var narrowed: [String: Progress] = [:]
 
     /// Whether the client, or notifications to it, may predate the gateway's start.
     private let isRestored: Bool
@@ -61,10 +61,10 @@ package struct DeliveryProgress: Sendable {
         max(all.streamed, narrowed[kind]?.streamed ?? 0)
     }
 
-    private mutating func tell(_ kinds: Set<String>?, _ change: (inout Told) -> Void) {
+    private mutating func tell(_ kinds: Set<String>?, _ change: (inout Progress) -> Void) {
         guard let kinds else { return change(&all) }
         for kind in kinds where narrowed[kind] != nil || narrowed.count < Self.kindsMax {
-            change(&narrowed[kind, default: Told()])
+            change(&narrowed[kind, default: Progress()])
         }
     }
 }

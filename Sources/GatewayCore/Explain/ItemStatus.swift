@@ -21,7 +21,7 @@ package struct ItemStatus: Sendable {
     /// The item's keys, in the form of ``RecentChanges``.
     package internal(set) var keys: [UInt64]
     /// The delivery state of that event on the client's open streams here; `nil` without a stream.
-    package internal(set) var telling: Telling?
+    package internal(set) var telling: StreamDeliveryState?
 
     /// Returns the same status, combined with the delivery state on another shard's streams.
     package func told(also other: Self) -> Self {
@@ -80,7 +80,7 @@ extension Shard {
             standing.keys.append(app.ruleSet.recentKey(key.values.hash))
             raise(app.versions.version(of: key.values.hash), .change)
         }
-        var tellings: [UInt64: Telling] = [:]
+        var tellings: [UInt64: StreamDeliveryState] = [:]
         for key in keys where app.versions.version(of: key.values.hash) == standing.version {
             tellings[key.values.hash] = key.values.withEncoded {
                 telling(of: $0, rule: key.rule, by: app.ruleSet, at: standing.version)

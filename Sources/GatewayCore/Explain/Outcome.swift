@@ -63,7 +63,7 @@ package enum Outcome: Sendable, Hashable {
     package init(
         of sequence: UInt64, for item: Subscription, of record: ClientRecord,
         _ hearing: DeliveryProgress,
-        stream: Telling?, push: Self?
+        stream: StreamDeliveryState?, push: Self?
     ) {
         let isConfirmed =
             item.isSet
@@ -95,7 +95,7 @@ package enum Outcome: Sendable, Hashable {
     /// - Parameters:
     ///   - stream: The predicted delivery state on its open streams; `nil` without a stream.
     ///   - push: The predicted outcome of its pushes; `nil` when none are sent for it.
-    package init(forecast stream: Telling?, push: Self?) {
+    package init(forecast stream: StreamDeliveryState?, push: Self?) {
         switch stream {
         case .sent?, .collapsed?: self = .sent(.stream)
         case .waits(let until)?: self = .withheld(.collapse, until: until)
@@ -106,7 +106,7 @@ package enum Outcome: Sendable, Hashable {
 }
 
 /// The delivery state of a change on a client's open streams.
-package enum Telling: Sendable, Hashable {
+package enum StreamDeliveryState: Sendable, Hashable {
     /// The change was sent.
     case sent
     /// The notification of a later change of its collapse window covers it.
@@ -117,7 +117,7 @@ package enum Telling: Sendable, Hashable {
     case lagging
 
     /// Returns the delivery state that is further advanced.
-    package func sooner(_ other: Telling?) -> Telling {
+    package func sooner(_ other: StreamDeliveryState?) -> StreamDeliveryState {
         guard let other else { return self }
         switch (self, other) {
         case (.sent, _), (_, .lagging): return self

@@ -29,8 +29,8 @@ extension Shard {
     /// - Parameter ruleSet: The rule set that decided the change.
     package func tellings(
         of keys: InvalidatedKeys, by ruleSet: RuleSet, at sequence: UInt64
-    ) -> [UInt64: Telling] {
-        var tellings: [UInt64: Telling] = [:]
+    ) -> [UInt64: StreamDeliveryState] {
+        var tellings: [UInt64: StreamDeliveryState] = [:]
         keys.visit { _, rule, _, key in
             tellings[key.hash] = telling(of: key, rule: rule, by: ruleSet, at: sequence)
         }
@@ -40,7 +40,7 @@ extension Shard {
     /// Returns the delivery state of one key.
     func telling(
         of key: EncodedKey, rule: Int, by ruleSet: RuleSet, at sequence: UInt64
-    ) -> Telling {
+    ) -> StreamDeliveryState {
         guard let app = number(ofApp: ruleSet.catalog.app),
             rule < ruleSet.rules.count, ruleSet.rules[rule].collapse > 0
         else { return .sent }
@@ -69,8 +69,8 @@ extension Shard {
     /// Predicts the delivery state of a change that bumps these keys now, by the key's hash.
     package func forecast(
         of keys: InvalidatedKeys, by ruleSet: RuleSet, now: Int64
-    ) -> [UInt64: Telling] {
-        var tellings: [UInt64: Telling] = [:]
+    ) -> [UInt64: StreamDeliveryState] {
+        var tellings: [UInt64: StreamDeliveryState] = [:]
         let app = number(ofApp: ruleSet.catalog.app).map { apps[$0] }
         keys.visit { _, rule, _, key in
             tellings[key.hash] = .sent
@@ -93,11 +93,11 @@ extension Shard {
     ///   - sequence: The sequence of the change; `nil` for a hypothetical one.
     /// - Returns: `nil` when no stream is open for the kind.
     package func telling(
-        to client: String, app name: String, kind: String, tellings: [UInt64: Telling],
+        to client: String, app name: String, kind: String, tellings: [UInt64: StreamDeliveryState],
         of keys: [UInt64], at sequence: UInt64?
-    ) -> Telling? {
+    ) -> StreamDeliveryState? {
         guard let app = number(ofApp: name) else { return nil }
-        var telling: Telling?
+        var telling: StreamDeliveryState?
         for slot in slots(ofClient: client, app) {
             guard let subscription = subscriptions[Int(slot)],
                 subscription.kinds?.contains(kind) ?? true
@@ -112,16 +112,16 @@ extension Shard {
     }
 
     private static func telling(
-        to stream: StreamRecord, openedAt: UInt64, tellings: [UInt64: Telling],
+        to stream: StreamRecord, openedAt: UInt64, tellings: [UInt64: StreamDeliveryState],
         of keys: [UInt64], at sequence: UInt64?
-    ) -> Telling {
+    ) -> StreamDeliveryState {
         if let sequence {
             if openedAt >= sequence && !stream.isLagging { return .sent }
             if stream.isLagging { return stream.watermark >= sequence ? .sent : .lagging }
         } else if stream.isLagging {
             return .lagging
         }
-        var result: Telling?
+        var result: StreamDeliveryState?
         for key in keys {
             var telling = tellings[key] ?? .sent
             if let sequence, stream.covered >= sequence {

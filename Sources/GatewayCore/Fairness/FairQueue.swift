@@ -37,7 +37,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable {
     }
 
     /// The reason why an element was rejected.
-    public enum Refusal: Error, Sendable, Hashable {
+    public enum Rejection: Error, Sendable, Hashable {
         /// The queue is full.
         case full
         /// The key uses its share of the queue.
@@ -117,7 +117,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable {
     /// - Returns: `nil` on success. An empty queue accepts any element.
     @inlinable public mutating func append(
         _ element: Element, for key: Key, cost: Int, isShareBound: Bool = true
-    ) -> Refusal? {
+    ) -> Rejection? {
         let cost = max(0, cost)
         let known = lineOfKey[key]
         if count > 0 {

@@ -2,7 +2,7 @@
 /// because it leads to a restart. Evaluated only when a probe asks.
 package struct Health: Sendable {
     /// A snapshot of the gateway's progress.
-    package struct Look: Sendable {
+    package struct Snapshot: Sendable {
         /// Whether the gateway accepts connections.
         package var isServing: Bool
         /// The last sequence on disk.
@@ -78,7 +78,7 @@ package struct Health: Sendable {
     /// - Parameters:
     ///   - now: The monotonic time, ms.
     ///   - wallSeconds: The time in seconds since 1970.
-    package mutating func judge(_ look: Look, now: Int64, wallSeconds: Int64) -> Verdict {
+    package mutating func judge(_ look: Snapshot, now: Int64, wallSeconds: Int64) -> Verdict {
         var verdict = Verdict()
         func note(_ part: Part, stuckFor milliseconds: Int64) {
             if milliseconds >= Self.readyPatience { verdict.notReady.append(part) }
@@ -99,7 +99,7 @@ package struct Health: Sendable {
 
     /// Evaluates the writer, which makes progress whenever a transaction ends, successfully or not.
     private mutating func judgeLog(
-        _ look: Look, now: Int64, _ note: (Part, _ stuckFor: Int64) -> Void
+        _ look: Snapshot, now: Int64, _ note: (Part, _ stuckFor: Int64) -> Void
     ) {
         let ended = look.commits &+ look.failedCommits
         let target = look.waitingWrites > 0 ? ended &+ 1 : ended

@@ -4,7 +4,7 @@
 /// because of a hash collision.
 struct SubscriptionIndex {
     /// A stream's registration in force; valid until the generation changes.
-    struct Holder {
+    struct Subscriber {
         let stream: UInt32
         let generation: UInt32
     }
@@ -12,17 +12,17 @@ struct SubscriptionIndex {
     /// The holders of one key. A holder whose generation has ended is dead. Dead holders are
     /// removed when they are the majority, so that ending one is cheap and a long list is never
     /// searched.
-    private struct HolderList {
+    private struct SubscriberList {
         /// Most keys have a single holder, which needs no heap object.
-        var first: Holder
-        var others: [Holder] = []
+        var first: Subscriber
+        var others: [Subscriber] = []
         var dead: UInt32 = 0
 
-        static let none = HolderList(first: Holder(stream: 0, generation: 0))
+        static let none = SubscriberList(first: Subscriber(stream: 0, generation: 0))
 
         var count: Int { others.count + 1 }
 
-        mutating func sweep(_ isAlive: (Holder) -> Bool) {
+        mutating func sweep(_ isAlive: (Subscriber) -> Bool) {
             others.removeAll { !isAlive($0) }
             if !isAlive(first), let last = others.popLast() { first = last }
             dead = 0
@@ -30,7 +30,7 @@ struct SubscriptionIndex {
     }
 
     private struct RuleIndex {
-        var keys = KeyTable<HolderList>()
+        var keys = KeyTable<SubscriberList>()
         /// The projections for broad changes, by the attributes they lack; created when the first
         /// such change arrives.
         var projections: [[Bool]: KeyProjection] = [:]
@@ -58,10 +58,6 @@ struct SubscriptionIndex {
     /// Returns the keys that a bumped key affects; `nil` when no stream depends on them.
     @inline(__always)
     mutating func reach(rule: Int, _ key: EncodedKey, isBroad: Bool) -> Reach? {
-        #if INJECTED_COST
-            // Never part of a product: an artificial cost that Deploy/check-costs must detect.
-            rules[rule].projections[key.bytes.missing] = nil
-        #endif
         if isBroad { return isHeld(rule: rule, broad: key.values) ? .broad : nil }
         return rules[rule].keys.find(key).map { .key($0) }
     }
@@ -100,12 +96,12 @@ struct SubscriptionIndex {
             ? projection(rule, missing).isHeld(values) : !rules[rule].keys.isEmpty
     }
 
-    mutating func insert(_ holder: Holder, rule: Int, values: BoundValues) {
+    mutating func insert(_ holder: Subscriber, rule: Int, values: BoundValues) {
         if let number = rules[rule].keys.find(values) {
             rules[rule].keys[number].others.append(holder)
             return
         }
-        let number = rules[rule].keys.add(values, HolderList(first: holder))
+        let number = rules[rule].keys.add(values, SubscriberList(first: holder))
         for missing in rules[rule].projections.keys {
             let projected = values.lacking(missing, declared[rule])
             rules[rule].projections[missing]?.add(number, projected)
@@ -113,7 +109,7 @@ struct SubscriptionIndex {
     }
 
     /// Records that a holder of the key ended; `isAlive` returns whether another holder is alive.
-    mutating func end(rule: Int, values: BoundValues, isAlive: (Holder) -> Bool) {
+    mutating func end(rule: Int, values: BoundValues, isAlive: (Subscriber) -> Bool) {
         guard let number = rules[rule].keys.find(values) else { return }
         rules[rule].keys[number].dead += 1
         let dead = Int(rules[rule].keys[number].dead)
@@ -137,7 +133,7 @@ struct SubscriptionIndex {
     /// time, in an order that depends only on the preceding operations.
     @inline(__always)
     mutating func visitHolders(
-        rule: Int, values: BoundValues, _ body: (UnsafeBufferPointer<Holder>) -> Void
+        rule: Int, values: BoundValues, _ body: (UnsafeBufferPointer<Subscriber>) -> Void
     ) {
         values.withEncoded { key in
             guard let reach = reach(rule: rule, key, isBroad: values.isBroad) else { return }
@@ -150,7 +146,7 @@ struct SubscriptionIndex {
     @inline(__always)
     mutating func visitHolders(
         rule: Int, _ key: EncodedKey, _ reach: Reach,
-        _ body: (UnsafeBufferPointer<Holder>) -> Void
+        _ body: (UnsafeBufferPointer<Subscriber>) -> Void
     ) {
         switch reach {
         case .key(let number): visitHolders(of: number, rule, body)
@@ -163,7 +159,7 @@ struct SubscriptionIndex {
 
     @inline(__always)
     private mutating func visitHolders(
-        of number: Int, _ rule: Int, _ body: (UnsafeBufferPointer<Holder>) -> Void
+        of number: Int, _ rule: Int, _ body: (UnsafeBufferPointer<Subscriber>) -> Void
     ) {
         // Sound: the pointers are used within the closures that lend them.
         withUnsafePointer(to: rules[rule].keys[number].first) {

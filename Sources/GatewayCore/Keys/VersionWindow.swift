@@ -1,96 +1,175 @@
 /// The versions of keys: for each of a bounded number of keys, the sequence of the latest change
 /// that bumped it.
 ///
-/// When the window is full, the oldest versions are removed and ``floor`` is raised: at or below it
-/// nothing is known, and everything counts as stale. Keys are stored as 64-bit keyed hashes; a
-/// collision only leads to unnecessary reloads.
+/// At or below ``floor`` nothing is known, and everything counts as stale. Keys are stored as 64-bit
+/// keyed hashes; a collision only leads to unnecessary reloads.
+///
+/// A window consists of sealed versions, which all windows of an app share, and of those after them.
+/// A ``VersionCompactor`` seals them; a window that adopts none keeps `keysMax` keys of its own,
+/// removes the oldest of these and raises the floor.
 package struct VersionWindow: Sendable {
     /// The sequence up to which versions were removed.
     package private(set) var floor: UInt64
-    /// The number of stored keys.
-    package private(set) var count = 0
     /// The maximum number of stored keys.
     package let keysMax: Int
 
-    private struct Slot {
-        var key: UInt64
-        /// The version; 0 marks a free slot, because sequences start at 1.
-        var sequence: UInt64
+    /// A key with its version.
+    package struct Version: Sendable, Equatable {
+        /// The keyed hash of the key.
+        package var key: UInt64
+        /// The sequence that bumped it last.
+        package var sequence: UInt64
+
+        /// Creates a version.
+        package init(key: UInt64, sequence: UInt64) {
+            self.key = key
+            self.sequence = sequence
+        }
     }
 
-    /// A hash table with open addressing and linear probing; its size is a power of two, at most
-    /// three quarters full.
-    private var slots: [Slot]
+    private var sealed: SealedVersions?
+    /// Versions after those that are sealed, oldest first, each with a sequence that none of its
+    /// versions lies above. They are dropped whole: a loop that adopts sealed versions must not go
+    /// through its own ones.
+    private var earlier: [(table: VersionTable, last: UInt64)] = []
+    /// The latest versions.
+    private var current = VersionTable()
+    /// The number of keys in ``current`` at which another table begins.
+    private var currentMax: Int
+
+    /// The number of keys in a table of a window that adopts what is sealed in time. One that does
+    /// not has few tables all the same: each is twice as large as the one before.
+    private let tableKeys: Int
+    /// The number of keys that are sealed together.
+    package static let runKeysDefault = 8_192
 
     /// Creates a window that knows nothing up to `floor`.
-    package init(floor: UInt64, keysMax: Int) {
+    ///
+    /// - Parameters:
+    ///   - count: The number of keys that it soon has, as when it is restored.
+    ///   - runKeys: The number of keys that are sealed together.
+    package init(
+        floor: UInt64, keysMax: Int, expecting count: Int = 0,
+        runKeys: Int = VersionWindow.runKeysDefault
+    ) {
         self.floor = floor
         self.keysMax = max(16, keysMax)
-        slots = Array(repeating: Slot(key: 0, sequence: 0), count: 32)
+        tableKeys = max(1, runKeys)
+        currentMax = min(max(tableKeys, count), self.keysMax)
+        if count > 0 { current = VersionTable(capacity: currentMax) }
     }
+
+    /// Returns a window with the same versions that shares none of them and counts each key once. In
+    /// the rare case that they are more than `keysMax`, the oldest are removed.
+    ///
+    /// Costs time linear in the number of keys, unless they lie in one table already.
+    package func flattened() -> Self {
+        guard sealed != nil || !earlier.isEmpty else { return self }
+        var flat = Self(floor: floor, keysMax: keysMax, runKeys: tableKeys)
+        flat.current = VersionTable(capacity: count)
+        visitRecent { flat.current.raise($0, to: $1) }
+        sealed?.visit { if $1 > floor { flat.current.raise($0, to: $1) } }
+        if flat.current.count >= keysMax { flat.makeRoom() } else { flat.limitCurrent() }
+        return flat
+    }
+
+    /// Returns the next stored versions, in no particular order, and the index to go on from; `nil`
+    /// after the last one. ``raise(_:to:)`` with each of them restores the window.
+    ///
+    /// Costs time linear in the number of keys unless the window is ``flattened()``.
+    ///
+    /// - Parameter index: 0 at first.
+    package func versions(
+        from index: Int, atMost count: Int
+    ) -> (versions: [Version], next: Int?) {
+        flattened().current.versions(from: index, atMost: count)
+    }
+
+    /// The sequence up to which the versions are shared; 0 if none are.
+    var sealedUpTo: UInt64 { sealed?.last ?? 0 }
+
+    /// The number of stored keys; one that changed often may be counted more than once.
+    package var count: Int { recentCount + (sealed?.count ?? 0) }
+
+    private var recentCount: Int { earlier.reduce(current.count) { $0 + $1.table.count } }
 
     /// Returns the latest sequence that bumped `key`; 0 when none above the floor did.
     package func version(of key: UInt64) -> UInt64 {
-        let mask = slots.count - 1
-        var index = Int(truncatingIfNeeded: key) & mask
-        while slots[index].sequence != 0 {
-            if slots[index].key == key { return slots[index].sequence }
-            index = (index + 1) & mask
+        var version = current.version(of: key)
+        var index = earlier.count
+        // The newest table that knows the key has its latest version.
+        while version == 0, index > 0 {
+            index -= 1
+            version = earlier[index].table.version(of: key)
         }
-        return 0
+        if version == 0 { version = sealed?.version(of: key) ?? 0 }
+        return version > floor ? version : 0
     }
 
-    /// Prefetches the memory for looking up `key`.
+    /// Prefetches the memory for raising `key`.
     @inline(__always)
-    func prefetch(_ key: UInt64) {
-        slots.prefetch(Int(truncatingIfNeeded: key) & (slots.count - 1))
-    }
+    func prefetch(_ key: UInt64) { current.prefetch(key) }
 
     /// Records that the change at `sequence` bumped `key`. Sequences never decrease.
     package mutating func raise(_ key: UInt64, to sequence: UInt64) {
-        if count >= keysMax {
-            forgetOldest()
-        } else if (count + 1) * 4 > slots.count * 3 {
-            rebuild(capacity: slots.count * 2, keepingAbove: 0)
-        }
-        insert(Slot(key: key, sequence: sequence))
+        if current.count >= currentMax { beginTable(at: sequence) }
+        current.raise(key, to: sequence)
+    }
+
+    /// Begins the table of the versions from `sequence` on; makes room if the window is full.
+    private mutating func beginTable(at sequence: UInt64) {
+        let room = keysMax - recentCount
+        guard room > 0 else { return makeRoom() }
+        earlier.append((current, last: sequence))
+        current = VersionTable(capacity: min(tableKeys << min(earlier.count, 16), room))
+        limitCurrent()
+    }
+
+    private mutating func limitCurrent() {
+        let room = keysMax - recentCount + current.count
+        currentMax = min(max(tableKeys << min(earlier.count, 16), current.count + 1), room)
+    }
+
+    /// Makes one table of the window's own versions; removes the oldest of them if they are still too
+    /// many when each key is counted once.
+    private mutating func makeRoom() {
+        var flat = VersionTable(capacity: recentCount)
+        visitRecent { flat.raise($0, to: $1) }
+        // Space must be freed even if that sequence equals the floor, as when one change bumps more
+        // keys than fit.
+        floor = max(floor, flat.sequence(below: keysMax - keysMax / 4 - 1))
+        flat.removeAll(upTo: floor)
+        (current, earlier) = (flat, [])
+        // Shared versions above the floor may not lie in the window's own tables.
+        if let last = sealed?.last, last <= floor { sealed = nil }
+        limitCurrent()
+    }
+
+    private func visitRecent(_ body: (_ key: UInt64, _ sequence: UInt64) -> Void) {
+        for (table, _) in earlier { table.visit(body) }
+        current.visit(body)
     }
 
     /// Removes everything up to `sequence`, as after a gap in the log.
     package mutating func raiseFloor(to sequence: UInt64) {
         guard sequence > floor else { return }
         floor = sequence
-        rebuild(capacity: slots.count, keepingAbove: sequence)
+        earlier.removeAll { $0.last <= sequence }
+        for index in earlier.indices { earlier[index].table.removeAll(upTo: sequence) }
+        current.removeAll(upTo: sequence)
+        if let last = sealed?.last, last <= sequence { sealed = nil }
+        limitCurrent()
     }
 
-    private mutating func insert(_ slot: Slot) {
-        let mask = slots.count - 1
-        var index = Int(truncatingIfNeeded: slot.key) & mask
-        while slots[index].sequence != 0 {
-            if slots[index].key == slot.key {
-                slots[index].sequence = max(slots[index].sequence, slot.sequence)
-                return
-            }
-            index = (index + 1) & mask
-        }
-        slots[index] = slot
-        count += 1
-    }
-
-    /// Removes the oldest quarter at once, so that a full window costs a constant per change
-    /// instead of a scan.
-    private mutating func forgetOldest() {
-        let sequences = slots.map(\.sequence).filter { $0 != 0 }.sorted()
-        // Space must be freed even if that sequence equals the floor, as when one change bumps more
-        // keys than fit.
-        floor = max(floor, sequences[sequences.count / 4])
-        rebuild(capacity: slots.count, keepingAbove: floor)
-    }
-
-    private mutating func rebuild(capacity: Int, keepingAbove sequence: UInt64) {
-        let old = slots
-        slots = Array(repeating: Slot(key: 0, sequence: 0), count: capacity)
-        count = 0
-        for slot in old where slot.sequence > sequence { insert(slot) }
+    /// Replaces the versions up to the end of `versions` by these. The window must know everything
+    /// up to there; older versions than it has have no effect.
+    ///
+    /// Costs no time for the keys: some of the window's own versions remain beside the shared ones.
+    mutating func adopt(_ versions: SealedVersions) {
+        guard versions.last > max(floor, sealed?.last ?? 0) else { return }
+        sealed = versions
+        floor = max(floor, versions.floor)
+        earlier.removeAll { $0.last <= versions.last }
+        limitCurrent()
     }
 }

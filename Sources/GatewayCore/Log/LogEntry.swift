@@ -23,6 +23,9 @@ package struct LogEntry: Sendable {
         case removal
         /// A reload that an operator requested.
         case reload(ReloadScope)
+        /// A registration that was put or removed. It makes nothing stale; a message of its own
+        /// brings it to the client's streams.
+        case registration
     }
 
     /// The number of keys that a shard looks up to apply the entry.

@@ -9,7 +9,7 @@ package struct AppQuota: Sendable, Hashable {
     package init() {}
 
     /// The reason why an app may not store more.
-    package enum Refusal: Error, Hashable {
+    package enum Rejection: Error, Hashable {
         /// The app has the maximum number of registrations.
         case tooManyClients(limit: Int)
         /// The log has no space for the app until older rows are removed.
@@ -21,14 +21,14 @@ package struct AppQuota: Sendable, Hashable {
     /// Checks that an app may add a registration.
     ///
     /// - Parameter usage: The app's current usage.
-    package func checkNewClient(of usage: AppUsage) throws(Refusal) {
+    package func checkNewClient(of usage: AppUsage) throws(Rejection) {
         guard usage.clients < clientsMax else { throw .tooManyClients(limit: clientsMax) }
     }
 
     /// Checks that the log may store more bytes of an app. Adding 0 bytes always succeeds.
     ///
     /// - Parameter usage: The app's current usage.
-    package func checkLog(adding bytes: Int, to usage: AppUsage) throws(Refusal) {
+    package func checkLog(adding bytes: Int, to usage: AppUsage) throws(Rejection) {
         guard bytes > 0 else { return }
         guard bytes <= logBytesMax else { throw .exceedsLog(adding: bytes, limit: logBytesMax) }
         guard bytes <= logBytesMax - max(0, usage.logBytes) else {

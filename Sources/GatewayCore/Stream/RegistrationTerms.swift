@@ -10,11 +10,11 @@ import WidgetModel
 /// reaches it next.
 package struct RegistrationTerms: Sendable {
     /// The reason why a request is rejected.
-    package enum Refusal: Error, Equatable {
+    package enum Rejection: Error, Equatable {
         /// The client is not, or no longer, registered.
         case notRegistered
         /// The token contradicts attributes of the registration.
-        case attributes(ClientAttributes.Refusal)
+        case attributes(ClientAttributes.Rejection)
     }
 
     /// The attributes that the request's token vouches for.
@@ -28,10 +28,10 @@ package struct RegistrationTerms: Sendable {
     /// Returns the registration in force if it meets the terms.
     ///
     /// - Parameter record: The registration in force; `nil` if the client has none.
-    package func accept(_ record: ClientRecord?) throws(Refusal) -> ClientRecord {
+    package func accept(_ record: ClientRecord?) throws(Rejection) -> ClientRecord {
         guard let record else { throw .notRegistered }
         guard !record.origins.token.hasSameBytes(as: vouched) else { return record }
-        do throws(ClientAttributes.Refusal) {
+        do throws(ClientAttributes.Rejection) {
             _ = try record.origins.presenting(vouched)
         } catch {
             throw .attributes(error)

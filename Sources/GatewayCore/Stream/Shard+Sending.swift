@@ -85,7 +85,7 @@ extension Shard {
         _ frame: ShardOutput.Frame, _ app: Int, batch: Int32,
         _ visitAll: (
             inout SubscriptionIndex,
-            (UnsafeBufferPointer<SubscriptionIndex.Holder>, _ changed: UInt64) -> Void
+            (UnsafeBufferPointer<SubscriptionIndex.Subscriber>, _ changed: UInt64) -> Void
         ) -> Void
     ) {
         let isDelivered = Self.write(
@@ -101,7 +101,7 @@ extension Shard {
         streams: inout [StreamRecord], to output: inout ShardOutput,
         visitAll: (
             inout SubscriptionIndex,
-            (UnsafeBufferPointer<SubscriptionIndex.Holder>, _ changed: UInt64) -> Void
+            (UnsafeBufferPointer<SubscriptionIndex.Subscriber>, _ changed: UInt64) -> Void
         ) -> Void
     ) -> Bool {
         DeliveryWriter.write(watermark: watermark, batch: batch, to: &output) { writer in
@@ -124,7 +124,7 @@ extension Shard {
     /// Delivers to at most as many holders as an integer has bits.
     @inline(__always)
     private static func deliver(
-        to holders: UnsafeBufferPointer<SubscriptionIndex.Holder>, changedAt changed: UInt64,
+        to holders: UnsafeBufferPointer<SubscriptionIndex.Subscriber>, changedAt changed: UInt64,
         _ streams: UnsafeMutableBufferPointer<StreamRecord>, _ writer: inout DeliveryWriter
     ) {
         // The streams are far apart in memory. A read-only first pass overlaps the cache misses,
@@ -154,7 +154,7 @@ extension Shard {
     /// Nothing that became stale up to `point` may be unsent: the stream then counts as covered up
     /// to the shard's position.
     mutating func catchUp(
-        _ slot: UInt32, since point: ResumePoint, _ known: Holdings? = nil,
+        _ slot: UInt32, since point: ResumePoint, _ known: ClientSubscriptions? = nil,
         includingOwed: Bool = false, acceptedAt: Int64 = 0
     ) {
         let index = Int(slot)
@@ -181,7 +181,7 @@ extension Shard {
 
     /// Returns the subscriptions of an open stream according to the catalog in force; `nil` for a
     /// stream that is about to be closed.
-    func holdings(of slot: UInt32, _ app: Int) -> Holdings? {
+    func holdings(of slot: UInt32, _ app: Int) -> ClientSubscriptions? {
         guard let subscription = subscriptions[Int(slot)], !subscription.isEnded else { return nil }
         return apps[app].ruleSet.holdings(of: subscription.record, kinds: subscription.kinds)
     }

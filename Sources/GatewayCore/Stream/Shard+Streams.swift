@@ -191,8 +191,8 @@ extension Shard {
         output.ended.append(StreamID(slot: slot, serial: streams[Int(slot)].serial))
     }
 
-    mutating func insertKeys(of slot: UInt32, _ app: Int, _ holdings: Holdings) {
-        let holder = SubscriptionIndex.Holder(
+    mutating func insertKeys(of slot: UInt32, _ app: Int, _ holdings: ClientSubscriptions) {
+        let holder = SubscriptionIndex.Subscriber(
             stream: slot, generation: streams[Int(slot)].generation)
         let ruleCount = apps[app].ruleSet.rules.count
         for dependency in holdings.dependencies where dependency.rule < ruleCount {

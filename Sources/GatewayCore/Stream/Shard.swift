@@ -33,6 +33,8 @@ package struct Shard: Sendable {
     struct AppState {
         let name: String
         var ruleSet: RuleSet
+        /// The sequence of the app's first catalog.
+        let birth: UInt64
         var versions: VersionWindow
         var index: SubscriptionIndex
         var collapse: CollapseWindow
@@ -55,6 +57,14 @@ package struct Shard: Sendable {
         self.limits = limits
     }
 
+    /// Creates a shard that has applied everything up to `position`, whose apps follow by
+    /// ``install(_:versions:)``.
+    package init(position: UInt64, floor: UInt64, limits: CoreLimits = CoreLimits()) {
+        self.position = position
+        self.floor = floor
+        self.limits = limits
+    }
+
     /// Disables collapsing, for streams that bundle changes themselves. Call it before the first
     /// stream is opened.
     package mutating func stopCollapsing() {
@@ -64,11 +74,23 @@ package struct Shard: Sendable {
 
     /// Installs a catalog that is older than the log tail the shard is about to apply.
     package mutating func install(_ ruleSet: RuleSet) {
+        install(
+            ruleSet, versions: emptyWindow)
+    }
+
+    /// The versions of an app that begins.
+    private var emptyWindow: VersionWindow {
+        VersionWindow(
+            floor: floor, keysMax: limits.versionKeysMax, runKeys: limits.versionRunKeys)
+    }
+
+    /// Installs a catalog with the versions of its keys, as of the shard's position. No effect on an
+    /// app that the shard has.
+    package mutating func install(_ ruleSet: RuleSet, versions: VersionWindow) {
         let app = ruleSet.catalog.app
         guard number(ofApp: app) == nil else { return }
         let state = AppState(
-            name: app, ruleSet: ruleSet,
-            versions: VersionWindow(floor: floor, keysMax: limits.versionKeysMax),
+            name: app, ruleSet: ruleSet, birth: ruleSet.sequence, versions: versions,
             index: SubscriptionIndex(rules: ruleSet.rules),
             collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
             durations: ruleSet.durations)
@@ -84,6 +106,13 @@ package struct Shard: Sendable {
     /// Returns the rule set in force for `app`; `nil` before its first catalog.
     package func ruleSet(of app: String) -> RuleSet? {
         number(ofApp: app).map { apps[$0].ruleSet }
+    }
+
+    /// Returns the versions of an app's keys; `nil` before its first catalog.
+    ///
+    /// While the value is kept, the next change of the app copies the whole window.
+    package func versions(of app: String) -> VersionWindow? {
+        number(ofApp: app).map { apps[$0].versions }
     }
 
     /// Returns the index of an app in ``apps``; `nil` before its first catalog.
@@ -117,7 +146,17 @@ package struct Shard: Sendable {
         case .reload(let scope):
             guard let app = number(ofApp: entry.app) else { return }
             reload(scope, entry, app)
+        case .registration: break
         }
+    }
+
+    /// Replaces versions by sealed ones, which all shards of a node share. Nothing else changes.
+    package mutating func adopt(_ versions: SealedVersions) {
+        // An app that came back meanwhile has versions of its own.
+        guard let app = number(ofApp: versions.app), apps[app].birth == versions.birth,
+            versions.last <= position
+        else { return }
+        apps[app].versions.adopt(versions)
     }
 
     /// Handles entries up to `sequence` that are on disk but were not applied here.
@@ -230,7 +269,7 @@ package struct Shard: Sendable {
         guard let app = number(ofApp: name) else { return }
         appNumbers[name] = nil
         apps[app].isGone = true
-        apps[app].versions = VersionWindow(floor: floor, keysMax: limits.versionKeysMax)
+        apps[app].versions = emptyWindow
         _ = apps[app].collapse.endAll()
         for slot in apps[app].streams { end(slot) }
         freeIfOver(app)
@@ -243,7 +282,7 @@ package struct Shard: Sendable {
     }
 
     /// The size of an app's version window.
-    package struct WindowFigures: Sendable {
+    package struct WindowStats: Sendable {
         /// The app.
         package let app: String
         /// The number of stored keys.
@@ -255,9 +294,9 @@ package struct Shard: Sendable {
     }
 
     /// The version windows of all apps.
-    package var windows: [WindowFigures] {
+    package var windows: [WindowStats] {
         apps.filter { !$0.isGone }.map {
-            WindowFigures(
+            WindowStats(
                 app: $0.name, keys: $0.versions.count, keysMax: $0.versions.keysMax,
                 floor: $0.versions.floor)
         }

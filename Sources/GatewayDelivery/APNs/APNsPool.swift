@@ -71,11 +71,11 @@ package final class APNsPool: Sendable {
     }
 
     /// The pool's current size and its totals.
-    package var figures: APNsPoolFigures { shared.figures.withLock { $0 } }
+    package var figures: APNsPoolStats { shared.figures.withLock { $0 } }
 
     /// The state that the pool's thread shares with all others.
     final class Shared: Sendable {
-        let figures = Mutex(APNsPoolFigures())
+        let figures = Mutex(APNsPoolStats())
         fileprivate let loop = Mutex<CurlLoop<APNsDriver>?>(nil)
 
         /// Sends the thread a command, if it still runs.
@@ -86,7 +86,7 @@ package final class APNsPool: Sendable {
 }
 
 /// The current size of a pool and its totals.
-package struct APNsPoolFigures: Sendable, Hashable {
+package struct APNsPoolStats: Sendable, Hashable {
     /// The number of pushes that wait to be sent.
     package var waiting = 0
     /// The number of pushes in flight.

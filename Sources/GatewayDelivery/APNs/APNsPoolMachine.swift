@@ -70,7 +70,7 @@ struct APNsPoolMachine {
     private var timer: Int64?
     private var isDraining = false
     private var random: SplitMix64
-    private var totals = APNsPoolFigures()
+    private var totals = APNsPoolStats()
     /// Actions to return, from `nextPending` on. The memory is reused.
     private var pending: [Action] = []
     private var nextPending = 0
@@ -85,7 +85,7 @@ struct APNsPoolMachine {
     }
 
     /// The pool's current size and its totals.
-    var figures: APNsPoolFigures {
+    var figures: APNsPoolStats {
         var figures = totals
         figures.waiting = scheduler.waitingCount
         figures.underWay = scheduler.underWayCount

@@ -19,7 +19,7 @@ extension ClientDirectory {
         let claims = try await claims(rebuilt, of: record, key, upTo: sequence)
         guard let answer = registry.acknowledge(key, upTo: sequence, claims, now: now)
         else { throw EngineError.unknownClient }
-        registry.noteSeen(key)
+        registry.noteSeen(key, now: now)
         if record.isPushable { push?.submit([.acknowledged(key, upTo: sequence, in: epoch)]) }
         metrics.acknowledgements.increment()
         for case let milliseconds? in rebuilt.map(\.milliseconds) {
@@ -59,7 +59,7 @@ extension ClientDirectory {
     private func claims(
         _ rebuilt: [RebuildReport], of record: ClientRecord, _ key: ClientKey,
         upTo sequence: UInt64
-    ) async throws -> [ReportedRebuilds.Claim] {
+    ) async throws -> [ReportedRebuilds.TimelineReport] {
         let times = Dictionary(rebuilt.map { ($0.name, 1) }, uniquingKeysWith: +)
         var copies: [TimelineID: Int] = [:]
         var widgets: [(name: TimelineID, widget: ConfiguredWidget)] = []
@@ -74,14 +74,14 @@ extension ClientDirectory {
         if let loop {
             let keys = try await loops.all[Int(loop)].toldKeys(
                 of: widgets.map(\.widget), of: record, app: key.app, after: floor)
-            told = changes.recentChanges.withLock { recent in
+            told = accepted.recent.withLock { recent in
                 keys.map { recent.told($0, after: floor) }
             }
         } else {
             told = toldByPoll(widgets.map(\.widget), of: record, key.app, floor, upTo: sequence)
         }
         return zip(widgets, told).map { widget, told in
-            ReportedRebuilds.Claim(
+            ReportedRebuilds.TimelineReport(
                 name: widget.name, told: told, copies: copies[widget.name] ?? 1,
                 times: times[widget.name] ?? 1)
         }
@@ -94,13 +94,13 @@ extension ClientDirectory {
         upTo sequence: UInt64
     ) -> [[RecentChanges.Hit]] {
         guard let ruleSet = catalogs.ruleSet(of: app) else { return widgets.map { _ in [] } }
-        func told(upTo last: UInt64) -> [[ToldKey]] {
+        func told(upTo last: UInt64) -> [[NotifiedKey]] {
             widgets.map {
                 ruleSet.toldKeys(of: $0, attributes: record.attributes, upTo: last)
             }
         }
         let (covered, all) = (told(upTo: sequence), told(upTo: .max))
-        return changes.recentChanges.withLock { recent in
+        return accepted.recent.withLock { recent in
             zip(covered, all).map { covered, all in
                 let told = recent.told(covered, after: floor)
                 return told.isEmpty ? recent.told(all, after: floor) : told
@@ -152,7 +152,7 @@ extension ClientDirectory {
         judge: (ClientRecord) async throws -> (kinds: [String], position: UInt64)?
     ) async throws -> Bool {
         var isRegistered = true
-        let stored = try await replaceRegistration(of: key, confirms: true) { base in
+        _ = try await replaceRegistration(of: key, confirms: true) { base in
             guard var stored = base.stored else {
                 isRegistered = false
                 return nil
@@ -165,7 +165,6 @@ extension ClientDirectory {
             for kind in kinds { stored.confirmed[kind] = position }
             return RegistrationReplacement(stored, stored.record(of: key.client))
         }
-        _ = await stored?.receipts.lowestPosition
         return isRegistered
     }
 }

@@ -1,18 +1,16 @@
 import GatewayCore
 import GatewayPush
 import GatewayRecords
-import GatewayStorage
 import Synchronization
 import WidgetModel
 
 /// Registers, replaces and removes clients, and records their acknowledgements: returns when the
 /// change is on disk.
 package final class ClientDirectory: Sendable {
-    let store: SQLiteStore
-    let writer: LogWriter
+    let log: any EngineLog
     let catalogs: AppCatalogs
     let registry: Registry
-    let changes: ChangeLog
+    let accepted: AcceptedChanges
     let loops: ShardLoops
     /// Receives acknowledgements; `nil` where nothing is pushed.
     let push: PushLoop?
@@ -23,18 +21,24 @@ package final class ClientDirectory: Sendable {
     let clock: GatewayClock
     let locks = RegistrationLocks()
     private let webhookGuard = Mutex(AddressGuard())
+    /// The maximum number of clients whose new push addresses are counted.
+    private static let addressBucketsMax = 65_536
+    /// The new push addresses of each client. Made-up addresses cost the standing that the app's team
+    /// has with the push service, and those of others could be claimed.
+    private let newAddresses: Mutex<BucketTable<ClientKey>>
 
     init(
-        store: SQLiteStore, writer: LogWriter, catalogs: AppCatalogs, registry: Registry,
-        changes: ChangeLog, loops: ShardLoops, push: PushLoop?, cursors: CursorCodec,
-        documents: DocumentWork, metrics: GatewayMetrics, tracing: GatewayTracing?,
-        clock: GatewayClock
+        log: any EngineLog, catalogs: AppCatalogs, registry: Registry,
+        accepted: AcceptedChanges, loops: ShardLoops, push: PushLoop?, cursors: CursorCodec,
+        documents: DocumentWork, pushAddresses: TokenRate, metrics: GatewayMetrics,
+        tracing: GatewayTracing?, clock: GatewayClock
     ) {
-        self.store = store
-        self.writer = writer
+        newAddresses = Mutex(
+            BucketTable(rate: pushAddresses, slotsMax: Self.addressBucketsMax))
+        self.log = log
         self.catalogs = catalogs
         self.registry = registry
-        self.changes = changes
+        self.accepted = accepted
         self.loops = loops
         self.push = push
         self.cursors = cursors
@@ -70,16 +74,43 @@ package final class ClientDirectory: Sendable {
     package func register(
         _ key: ClientKey, _ input: RegistrationInput, size: Int = 0, by registrar: Registrar
     ) async throws -> RegistrationOutcome {
-        let stored = try await replaceRegistration(of: key, documentBytes: size) { base in
-            try self.registration(of: key, from: input, by: registrar, replacing: base)
+        // Another attempt, after a change in between, costs nothing.
+        var isCounted = false
+        let stored = try await replaceRegistration(of: key, documentBytes: size, isSeen: true) {
+            base in
+            let made = try self.registration(of: key, from: input, by: registrar, replacing: base)
+            if !isCounted {
+                try countNewAddresses(of: key, made.record.registration, replacing: base.stored)
+                isCounted = true
+            }
+            return made
         }
         guard let stored else { throw EngineError.unknownClient }
         let record = stored.replacement.record
         return RegistrationOutcome(
-            isNew: stored.isNew, position: await stored.receipts.lowestPosition,
+            isNew: stored.isNew, position: stored.position,
             digest: record.digest,
             hasWebhook: record.registration.delivery.contains(where: \.isWebhook),
             warnings: stored.replacement.warnings)
+    }
+
+    /// Counts the push addresses that a client did not have before.
+    ///
+    /// - Throws: ``EngineError/rate(_:_:retryAfter:)`` if it had too many new ones.
+    private func countNewAddresses(
+        of key: ClientKey, _ registration: ClientRegistration,
+        replacing previous: StoredRegistration?
+    ) throws(EngineError) {
+        let known = previous?.registration.pushAddresses ?? []
+        let count = registration.pushAddresses.subtracting(known).count
+        guard count > 0 else { return }
+        let now = clock.now()
+        let (verdict, rate) = newAddresses.withLock {
+            ($0.take(Int64(count), from: key, now: now), $0.rate)
+        }
+        guard case .refused(let milliseconds) = verdict else { return }
+        metrics.requestRefused(.pushAddresses)
+        throw .rate(.pushAddresses, rate, retryAfter: milliseconds)
     }
 
     /// Makes a registration from a document or a patch.
@@ -109,7 +140,7 @@ package final class ClientDirectory: Sendable {
         guard faults.isEmpty else { throw EngineError.invalid(faults) }
         // Entries between now and the commit count as missed, which reloads too much but never too
         // little.
-        let head = store.head
+        let head = log.head
         for set in stored.registration.recommendations {
             stored.confirmed[set.kind] = confirmedPosition(of: set, previous, head: head)
         }
@@ -156,7 +187,7 @@ package final class ClientDirectory: Sendable {
                 inForce = stored.record(of: key.client)
                 return nil
             }
-            do throws(ClientAttributes.Refusal) {
+            do throws(ClientAttributes.Rejection) {
                 stored.attributes = try stored.attributes.presenting(claims)
             } catch {
                 throw EngineError.attributes(error)
@@ -165,7 +196,6 @@ package final class ClientDirectory: Sendable {
             try check(record, by: ruleSet)
             return RegistrationReplacement(stored, record)
         }
-        _ = await stored?.receipts.lowestPosition
         guard let record = stored?.replacement.record ?? inForce else {
             throw EngineError.unknownClient
         }
@@ -178,10 +208,7 @@ package final class ClientDirectory: Sendable {
     ///
     /// - Throws: ``EngineError/unknownClient`` when it is not registered.
     package func remove(_ key: ClientKey) async throws {
-        let removed = try await remove(for: .app(key.app), limit: 1) { transaction in
-            try transaction.deleteRegistration(app: key.app, client: key.client) ? [key] : []
-        }
-        guard removed > 0 else { throw EngineError.unknownClient }
+        guard try await log.remove(key) else { throw EngineError.unknownClient }
     }
 
     /// The maximum number of clients removed in one transaction.
@@ -191,11 +218,8 @@ package final class ClientDirectory: Sendable {
     package func erase(app: String, attribute: (name: String, value: String)) async throws -> Int {
         var erased = 0
         while true {
-            let count = try await remove(for: .app(app), limit: Self.removedMax) {
-                try $0.deleteRegistrations(
-                    app: app, attribute: attribute, limit: Self.removedMax
-                ).map { ClientKey(app: $0.app, client: $0.client) }
-            }
+            let count = try await log.removeClients(
+                of: app, with: attribute, limit: Self.removedMax)
             erased += count
             if count < Self.removedMax { return erased }
         }
@@ -204,29 +228,8 @@ package final class ClientDirectory: Sendable {
     /// Removes clients unseen since a time in milliseconds since 1970; returns whether there may be
     /// more.
     package func removeUnseen(since: Int64) async throws -> Bool {
-        let count = try await remove(for: .gateway, limit: Self.removedMax, freesSpace: true) {
-            try $0.deleteRegistrations(unseenSince: since, limit: Self.removedMax)
-                .map { ClientKey(app: $0.app, client: $0.client) }
-        }
-        return count == Self.removedMax
-    }
-
-    /// Removes the clients that `delete` deletes from the store; returns their number.
-    private func remove(
-        for lane: WriterLane, limit: Int, freesSpace: Bool = false,
-        _ delete: @escaping @Sendable (inout StoreTransaction) throws -> [ClientKey]
-    ) async throws -> Int {
-        try await writer.write(for: lane, cost: 256 * limit, freesSpace: freesSpace) {
-            transaction in
-            let keys = try delete(&transaction)
-            if !keys.isEmpty {
-                transaction.afterCommit {
-                    for key in keys { self.registry.remove(key) }
-                    self.writer.publish(keys.map { .removed($0) })
-                }
-            }
-            return keys.count
-        }
+        try await log.removeClients(unseenSince: since, limit: Self.removedMax)
+            == Self.removedMax
     }
 
     /// Removes an address from a client's registration, if it is still there: its token is dead or

@@ -12,12 +12,17 @@ package enum Registrar: Sendable {
 
     /// Checks that the registrar may register the new webhooks: the gateway calls them, and only a
     /// backend may request that.
+    ///
+    /// So no receiver has to agree first, as by CloudEvents' handshake: a backend already has its app's
+    /// trust, may send requests of its own to whom it likes, and can aim none into the gateway's
+    /// network (``AddressGuard``); a receiver that does not want them answers 410 once.
     func checkWebhooks(
         of registration: ClientRegistration, replacing previous: ClientRegistration?
     ) throws(EngineError) {
         guard case .client = self else { return }
-        let known = Set(previous?.delivery ?? [])
-        let hasNew = registration.delivery.contains { $0.isWebhook && !known.contains($0) }
+        // A control's address is requested like the client's own.
+        let known = previous?.pushAddresses ?? []
+        let hasNew = registration.pushAddresses.contains { $0.isWebhook && !known.contains($0) }
         if hasNew { throw .webhookNeedsBackend }
     }
 }
@@ -29,7 +34,7 @@ extension ClientRegistration {
     func webhookFaults(
         replacing previous: ClientRegistration?, by addressGuard: AddressGuard
     ) -> Faults {
-        let known = (previous?.delivery ?? []) + (previous?.controls ?? []).compactMap(\.delivery)
+        let known = previous?.pushAddresses ?? []
         var faults = Faults()
         func check(_ address: DeliveryAddress?, at place: String) {
             guard case .webhook(let url)? = address, !known.contains(.webhook(url: url)),
@@ -115,7 +120,7 @@ package enum RegistrationInput: Sendable {
             return ClientAttributes(
                 statedByBackend: stated, naming: attributesPatched, before: previous)
         case .client(let vouched):
-            do throws(ClientAttributes.Refusal) {
+            do throws(ClientAttributes.Rejection) {
                 return try ClientAttributes(
                     statedByClient: stated, token: vouched, before: previous,
                     selfDeclared: selfDeclared)

@@ -21,6 +21,14 @@ package final class Registry: Sendable {
         /// The reported rebuilds that no cursor of the client confirms yet.
         var reported = ReportedRebuilds()
         var hearing = DeliveryProgress()
+        var contact: Contact
+    }
+
+    fileprivate struct Contact {
+        /// The time at which the client was last seen, in milliseconds since 1970; 0 if unknown.
+        var at: Int64
+        /// Whether the client contacted the gateway since its start.
+        var isSinceStart = false
     }
 
     fileprivate struct Streams {
@@ -55,7 +63,7 @@ package final class Registry: Sendable {
     private let streamsMax: Int
 
     /// Creates an empty registry that allows each client `streamsMax` streams.
-    init(streamsMax: Int) {
+    package init(streamsMax: Int) {
         self.streamsMax = streamsMax
     }
 
@@ -67,6 +75,11 @@ package final class Registry: Sendable {
 
     /// The number of registered clients.
     package var count: Int { parts.reduce(0) { $0 + $1.withLock { $0.records.count } } }
+
+    /// Returns the number of registered clients of an app.
+    package func count(of app: String) -> Int {
+        parts.reduce(0) { $0 + $1.withLock { $0.records.keys.count { $0.app == app } } }
+    }
 
     package func record(_ key: ClientKey) -> ClientRecord? {
         withPart(of: key) { $0.records[key]?.record }
@@ -105,20 +118,26 @@ package final class Registry: Sendable {
     /// - Parameters:
     ///   - head: The last sequence on disk.
     ///   - isRestored: Whether the registration existed when the gateway started.
-    func put(_ record: ClientRecord, app: String, at head: UInt64, isRestored: Bool = false) {
+    ///   - seenAt: The time at which the client was last seen, in milliseconds since 1970. Has no
+    ///     effect on a client that is registered already.
+    package func put(
+        _ record: ClientRecord, app: String, at head: UInt64, isRestored: Bool = false,
+        seenAt: Int64 = 0
+    ) {
         let key = ClientKey(app: app, client: record.client)
         withPart(of: key) {
             if $0.records[key] == nil {
                 $0.records[key] = Entry(
                     record: record, acknowledged: head, told: head,
-                    hearing: DeliveryProgress(isRestored: isRestored))
+                    hearing: DeliveryProgress(isRestored: isRestored),
+                    contact: Contact(at: seenAt))
             } else {
                 $0.records[key]?.record = record
             }
         }
     }
 
-    func remove(_ key: ClientKey) {
+    package func remove(_ key: ClientKey) {
         withPart(of: key) {
             $0.records[key] = nil
             $0.seen.remove(key)
@@ -126,7 +145,7 @@ package final class Registry: Sendable {
     }
 
     /// Removes the clients of an app.
-    func removeAll(of app: String) {
+    package func removeAll(of app: String) {
         for part in parts {
             part.withLock { part in
                 for key in part.records.keys where key.app == app { part.records[key] = nil }
@@ -143,7 +162,8 @@ package final class Registry: Sendable {
     /// - Returns: The rebuilds confirmed by it, and the channel that notifies the client; `nil` for
     ///   a client that is not registered.
     func acknowledge(
-        _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.Claim], now: Int64
+        _ key: ClientKey, upTo sequence: UInt64, _ claims: [ReportedRebuilds.TimelineReport],
+        now: Int64
     ) -> (confirmed: [ReportedRebuilds.Confirmation], channel: DeliveryChannel)? {
         withPart(of: key) { part in
             guard var entry = part.records[key] else { return nil }
@@ -249,6 +269,13 @@ package final class Registry: Sendable {
         let hearing: DeliveryProgress
         /// The loops of its streams.
         let loops: [LoopIndex]
+        /// The number of its open streams.
+        let streams: Int
+        /// The time at which it was last seen, in milliseconds since 1970; 0 if unknown. A client
+        /// with a stream is seen all the time.
+        let seenAt: Int64
+        /// Whether the client contacted the gateway since its start.
+        let isSeen: Bool
     }
 
     /// The clients of an app in one of ``partCount`` parts.
@@ -291,31 +318,41 @@ package final class Registry: Sendable {
         withPart(of: key) { part in part.records[key].map { part.seen(key, $0) } }
     }
 
-    /// Records that the client polled, acknowledged or has a stream.
-    package func noteSeen(_ key: ClientKey) {
+    /// Records that the client registered, polled, acknowledged, or opened or ended a stream.
+    ///
+    /// - Parameters:
+    ///   - now: In milliseconds since 1970.
+    ///   - isStored: Whether the store knows of it already.
+    package func noteSeen(_ key: ClientKey, now: Int64, isStored: Bool = false) {
         withPart(of: key) { part in
-            if part.records[key] != nil { part.seen.insert(key) }
+            let contact = Contact(at: now, isSinceStart: true)
+            let isRegistered: Void? = part.records[key]?.contact = contact
+            if isRegistered != nil, !isStored { part.seen.insert(key) }
         }
     }
 
-    /// Returns the clients seen since the last call, including those with streams.
-    package func takeSeen() -> Set<ClientKey> {
-        var all: Set<ClientKey> = []
-        for part in parts {
-            all.formUnion(
-                part.withLock { part in
-                    defer { part.seen = [] }
-                    return part.seen.union(part.streams.keys)
-                })
+    /// Returns the clients seen since the last call, with the time; those with streams are seen
+    /// now.
+    ///
+    /// - Parameter now: In milliseconds since 1970.
+    package func takeSeen(now: Int64) -> [(key: ClientKey, at: Int64)] {
+        parts.flatMap { part in
+            part.withLock { part in
+                defer { part.seen = [] }
+                return part.seen.union(part.streams.keys).map { key in
+                    (key, part.streams[key] == nil ? part.records[key]?.contact.at ?? now : now)
+                }
+            }
         }
-        return all
     }
 }
 
 extension Registry.Part {
     fileprivate func seen(_ key: ClientKey, _ entry: Registry.Entry) -> Registry.Seen {
         Registry.Seen(
-            record: entry.record, hearing: entry.hearing, loops: streams[key]?.loops ?? [])
+            record: entry.record, hearing: entry.hearing, loops: streams[key]?.loops ?? [],
+            streams: streams[key]?.count ?? 0, seenAt: entry.contact.at,
+            isSeen: entry.contact.isSinceStart)
     }
 
     fileprivate mutating func countStreamOut(_ key: ClientKey) {

@@ -10,7 +10,7 @@ package final class ShardReceipts: Sendable {
 
     private let state: Mutex<State>
 
-    init(count: Int) {
+    package init(count: Int) {
         state = Mutex(State(missing: count))
     }
 

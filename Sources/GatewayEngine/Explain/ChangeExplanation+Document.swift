@@ -35,6 +35,11 @@ extension ChangeExplanation.Considered {
         document.place = ruleSet.place(of: rule)
         document.verdict = verdict.name
         if case .literalDiffers(let attribute) = verdict { document.attribute = attribute }
+        let declared = rule.declaration
+        if !declared.properties.isEmpty { document.properties = declared.properties }
+        if declared.operations.count < Change.Operation.allCases.count {
+            document.operations = declared.operations.map(\.rawValue).sorted()
+        }
         guard verdict == .hit else { return document }
         document.broad = isBroad
         document.keys = keys.map { key in

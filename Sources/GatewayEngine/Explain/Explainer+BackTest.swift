@@ -32,7 +32,7 @@ extension Explainer {
         let head = store.head
         let proposed = catalogs.compile(catalog, sequence: head + 1)
         var sides = [present, proposed].map {
-            BackTest($0, limits: catalogs.limits, terms: terms, hash: catalogs.hash)
+            BackTest($0, limits: catalogs.limits, terms: terms, hash: catalogs.hashes.stored)
         }
         let first = max(
             try await store.lastSequence(acceptedBefore: since), catalogs.removal(of: app))
@@ -110,7 +110,7 @@ extension BackTest {
     }
 }
 
-extension BackTest.Figures {
+extension BackTest.Stats {
     fileprivate var document: CatalogDifference.Figures {
         var document = CatalogDifference.Figures()
         document.holders = holders

@@ -31,6 +31,7 @@ extension Explainer {
         let pushed = try await push?.standing(
             of: record, app: key.app, items.map { ($0.item, $0.version) })
         var document = try ExplainedClient(key, seen: seen)
+        let ruleSet = catalogs.ruleSet(of: key.app)
         var times: [UInt64: Int64] = [:]
         for (index, standing) in items.enumerated() {
             let push = pushed?.items[index]
@@ -41,13 +42,53 @@ extension Explainer {
             try await describe(
                 standing, seen, in: &document[standing.item.place], confirmed: confirmed,
                 floor: floor, push: push?.push, &times)
+            if let ruleSet {
+                document[standing.item.place].describeLacking(
+                    ruleSet.attributeNeeds(ofKind: standing.item.kind, sets: standing.item.isSet),
+                    attributes: record.attributes)
+            }
         }
         let time = time
         document.head = head
-        document.heardOf = seen.hearing.isHeardOf || !streams.isEmpty
+        document.heardOf = seen.hearing.isHeardOf || !streams.isEmpty || seen.isSeen
+        document.lastSeen = seen.lastSeen(at: time)
+        var warnings = Faults()
+        ruleSet?.addWarnings(about: record, to: &warnings)
+        if !warnings.isEmpty { document.warnings = warnings.list }
         document.streams = streams.map(\.document)
-        document.addresses = try pushed?.addresses.map { try $0.document(at: time) } ?? []
+        document.addresses =
+            try pushed?.addresses.map { address in
+                var document = try address.document(at: time)
+                if document.unusable != nil, case .apns(let apns) = address.address {
+                    document.problem = push?.events.pairingProblem(
+                        app: key.app, channel: apns.pushType, registeredTopic: apns.topic)
+                }
+                return document
+            } ?? []
+        let removed = try await removedAddresses(of: key, since: record.addressedAt)
+        if !removed.isEmpty { document.removedAddresses = removed }
         return document
+    }
+
+    /// The maximum number of removed addresses that are shown.
+    private static let removedMax = 8
+
+    /// Returns the addresses that were removed from a client's registration since a time, in
+    /// milliseconds since 1970, as far as the store still has the attempts that removed them.
+    private func removedAddresses(
+        of key: ClientKey, since: Int64
+    ) async throws -> [ExplainedClient.RemovedAddress] {
+        guard push != nil else { return [] }
+        var query = PushAttemptQuery(app: key.app)
+        query.client = key.client
+        query.outcome = PushOutcome.dropped.rawValue
+        return try await store.pushAttempts(query, limit: Self.removedMax)
+            .filter { $0.at >= since }.map { attempt in
+                var address = ExplainedClient.RemovedAddress()
+                (address.channel, address.time) = (attempt.channel, timestamp(attempt.at))
+                address.reason = attempt.reason
+                return address
+            }
     }
 
     private func describe(
@@ -62,13 +103,13 @@ extension Explainer {
         stale.latest = standing.version
         stale.cause = standing.version > confirmed ? standing.cause.rawValue : "forgotten"
         if standing.version > confirmed {
-            let earliest = changes.recentChanges.withLock {
+            let earliest = changes.accepted.recent.withLock {
                 $0.earliest(of: standing.keys, after: confirmed)
             }
             if let earliest {
                 times[earliest.sequence] = earliest.acceptedAt
                 stale.sequence = min(standing.version, earliest.sequence)
-                stale.isEarliest = confirmed >= changes.startedAt
+                stale.isEarliest = confirmed >= changes.accepted.startedAt
             }
         }
         stale.time = try await time(of: stale.sequence, &times).map(timestamp)
@@ -129,6 +170,21 @@ extension ExplainedClient {
     }
 }
 
+extension ExplainedItem {
+    /// Sets the members about client attributes that the item's rules bind to.
+    fileprivate mutating func describeLacking(
+        _ needs: AttributeNeeds, attributes: [String: [String]]
+    ) {
+        let lacked = needs.lacked(by: attributes)
+        guard !lacked.isEmpty else { return }
+        lacks = lacked
+        guard needs.areLacking(in: attributes) else { return }
+        dependsOnNothing = true
+        // A reload by an operator makes it stale nevertheless.
+        if fresh == true { fresh = nil }
+    }
+}
+
 extension StreamStatus {
     fileprivate var document: ExplainedStream {
         var document = ExplainedStream()
@@ -158,6 +214,13 @@ extension PushScheduler.AddressStatus {
         document.underWay = isUnderWay
         document.retryAt = retryAt.map(time.text)
         document.unusable = absence?.rawValue
+        document.budget = savings.map { savings in
+            var budget = ExplainedAddress.Budget()
+            (budget.left, budget.reserved) = (savings.left, savings.reserved)
+            (budget.burst, budget.perDay) = (savings.terms.burst, savings.terms.perDay)
+            budget.refillsAt = savings.refillsAt.map(time.text)
+            return budget
+        }
         return document
     }
 }

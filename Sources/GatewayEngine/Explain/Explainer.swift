@@ -87,7 +87,7 @@ package final class Explainer: Sendable {
     private struct Found: Sendable {
         let client: Int
         let hold: ChangeReach.Hold
-        var telling: Telling?
+        var telling: StreamDeliveryState?
         var push: Outcome?
     }
 

@@ -88,8 +88,8 @@ package struct ImpactSummary: Sendable {
     // MARK: Documents
 
     /// The holders as a document.
-    package var summary: HolderSummary {
-        var summary = HolderSummary()
+    package var summary: SubscriptionSummary {
+        var summary = SubscriptionSummary()
         summary.count = holders
         summary.widgets = widgets
         summary.clients = clients

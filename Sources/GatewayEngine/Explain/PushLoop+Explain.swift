@@ -33,6 +33,12 @@ extension PushLoop {
         }
     }
 
+    /// The sequences up to which clients have acknowledged or resumed, as far as the scheduler
+    /// knows.
+    func acknowledged(_ keys: [ClientKey]) async throws -> [UInt64] {
+        try await ask { scheduler, _ in keys.map(scheduler.acknowledged) }
+    }
+
     /// The state of a client's addresses and of the pushes for its items, each relative to a
     /// change's sequence; with the sequence up to which the scheduler knows the item as confirmed.
     func standing(

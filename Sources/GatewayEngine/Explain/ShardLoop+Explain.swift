@@ -15,7 +15,7 @@ extension ShardLoop {
     }
 
     /// Returns once the loop has applied the log up to `position`.
-    func reached(_ position: UInt64) async throws {
+    package func reached(_ position: UInt64) async throws {
         let promise = loop.makePromise(of: Void.self)
         loop.execute { self.whenReached(position) { promise.succeed() } }
         try await promise.futureResult.get()
@@ -23,7 +23,8 @@ extension ShardLoop {
 
     /// The notifications that open streams sent, or would send, for changes; one answer for each
     /// question.
-    func tellings(_ questions: [Question], of subject: ExplainedChanges) async throws -> [Telling?]
+    func tellings(_ questions: [Question], of subject: ExplainedChanges) async throws
+        -> [StreamDeliveryState?]
     {
         try await loop.submit {
             let now = self.now
@@ -42,7 +43,11 @@ extension ShardLoop {
         }.get()
     }
 
+    /// The maximum number of items checked at once; each costs some microseconds of the loop.
+    static let itemsAtOnce = 200
+
     /// The clients' items that are stale relative to what each confirmed; one list for each client.
+    /// The clients should have at most ``itemsAtOnce`` items in all.
     func unconfirmed(
         _ clients: [(app: String, record: ClientRecord, confirmed: UInt64)]
     ) async throws -> [[UnconfirmedItem]] {
@@ -62,5 +67,13 @@ extension ShardLoop {
                 ($0.items, $0.floor, self.shard.streams(of: record.client, app: app))
             }
         }.get()
+    }
+}
+
+extension ClientRecord {
+    /// The number of items checked for a client, plus one for the client itself.
+    var itemCost: Int {
+        1 + registration.widgets.count + registration.controls.count
+            + registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
     }
 }

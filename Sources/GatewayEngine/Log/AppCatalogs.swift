@@ -15,12 +15,12 @@ package final class AppCatalogs: Sendable {
         let removal: UInt64
     }
 
-    let hash: SipHash
-    let limits: Limits
+    let hashes: StoreHashes
+    package let limits: Limits
     private let state: Mutex<Staged<CatalogState>>
 
-    init(_ state: CatalogState, hash: SipHash, limits: Limits) {
-        self.hash = hash
+    package init(_ state: CatalogState, hashes: StoreHashes, limits: Limits) {
+        self.hashes = hashes
         self.limits = limits
         self.state = Mutex(Staged(state))
     }
@@ -53,7 +53,25 @@ package final class AppCatalogs: Sendable {
     func compile(
         _ catalog: Catalog, sequence: UInt64 = 0, replacing previous: RuleSet? = nil
     ) -> RuleSet {
-        RuleSet(catalog, sequence: sequence, replacing: previous, hash: hash)
+        RuleSet(catalog, sequence: sequence, replacing: previous, hash: hashes.keys)
+    }
+
+    // MARK: The thread of a log that other nodes write, too
+
+    /// Puts a catalog in force.
+    package func install(_ ruleSet: RuleSet, _ document: CatalogDocument) {
+        state.withLock { state in
+            state.change(at: document.sequence) { $0.install(ruleSet, document) }
+            state.commit(document.sequence)
+        }
+    }
+
+    /// Removes an app.
+    package func remove(app: String, at sequence: UInt64) {
+        state.withLock { state in
+            state.change(at: sequence) { $0.remove(app: app, at: sequence) }
+            state.commit(sequence)
+        }
     }
 
     // MARK: The writer's thread

@@ -4,18 +4,18 @@ import WidgetModel
 
 /// The events of a post with their decisions by one catalog, made before the log's writer receives
 /// the post.
-struct DecidedPost: Sendable {
-    let events: [CloudEvent]
+package struct DecidedPost: Sendable {
+    package let events: [CloudEvent]
     /// The events in the form stored in the log.
-    let payloads: [Data]
+    package let payloads: [Data]
     /// For each event, the index of the earlier event in the post that it repeats.
-    let repetitions: [Int?]
+    package let repetitions: [Int?]
     /// The rules that decided them; `nil` for an app without a catalog.
-    let ruleSet: RuleSet?
+    package let ruleSet: RuleSet?
     /// The decision for each event; none for an app without a catalog. An event that raises too
     /// many keys may still turn out to be a duplicate of one that was accepted by an earlier
     /// catalog.
-    let decisions: [Result<RuleSet.Decision, RuleSet.TooManyKeys>]
+    package let decisions: [Result<RuleSet.Decision, RuleSet.TooManyKeys>]
     /// The approximate memory used by events and decisions.
     let memoryBytes: Int
 

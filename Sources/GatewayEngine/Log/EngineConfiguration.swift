@@ -11,6 +11,8 @@ package struct EngineConfiguration: Sendable {
     var coreLimits = CoreLimits()
     /// The limits on data kept for one app.
     var quota = AppQuota()
+    /// The rate of new push addresses of one client.
+    var pushAddresses = RateLimits().pushAddresses
     /// The settings of event streams.
     var streams = StreamSettings()
     /// The maximum number of streams and waiting polls per client.
@@ -21,12 +23,14 @@ package struct EngineConfiguration: Sendable {
     /// Creates settings.
     package init(
         limits: Limits = Limits(), coreLimits: CoreLimits = CoreLimits(),
-        quota: AppQuota = AppQuota(), streams: StreamSettings = StreamSettings(),
+        quota: AppQuota = AppQuota(), pushAddresses: TokenRate = RateLimits().pushAddresses,
+        streams: StreamSettings = StreamSettings(),
         streamsPerClient: Int, push: PushScheduler.Terms = PushScheduler.Terms()
     ) {
         self.limits = limits
         self.coreLimits = coreLimits
         self.quota = quota
+        self.pushAddresses = pushAddresses
         self.streams = streams
         self.streamsPerClient = streamsPerClient
         self.push = push

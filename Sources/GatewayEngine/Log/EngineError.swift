@@ -17,13 +17,15 @@ package enum EngineError: Error, Sendable {
     /// The catalog in force is not the one that the caller expected.
     case preconditionFailed
     /// The attributes contradict the token, or are neither vouched for nor self-declared.
-    case attributes(ClientAttributes.Refusal)
+    case attributes(ClientAttributes.Rejection)
     /// A client's token registers a webhook, which only its backend may do.
     case webhookNeedsBackend
     /// The token that admitted the request is no longer trusted.
     case tokenRevoked
     /// The app has reached a quota.
-    case quota(AppQuota.Refusal)
+    case quota(AppQuota.Rejection)
+    /// A rate is exceeded; a request is admitted again after `retryAfter` milliseconds.
+    case rate(RequestLimit, TokenRate, retryAfter: Int64)
     /// Too many requests wait already, or the data keeps changing.
     case busy(Contention)
     /// The store does not accept the write.
@@ -59,6 +61,7 @@ package enum EngineError: Error, Sendable {
         case .quota(.tooManyClients): "too-many-clients"
         case .quota(.logFull): "log-full"
         case .quota(.exceedsLog): "too-large"
+        case .rate: "rate-limited"
         case .busy, .store: "unavailable"
         }
     }
@@ -73,8 +76,13 @@ package enum EngineError: Error, Sendable {
 }
 
 extension EngineError {
+    /// The error for a request that the store does not accept now.
+    package static func unavailable(_ reason: String) -> EngineError {
+        .store(.unavailable(reason: reason))
+    }
+
     /// The error for a request that violates its registration's terms.
-    init(_ refusal: RegistrationTerms.Refusal) {
+    init(_ refusal: RegistrationTerms.Rejection) {
         switch refusal {
         case .notRegistered: self = .unknownClient
         case .attributes(let refusal): self = .attributes(refusal)

@@ -13,6 +13,8 @@ package enum LogMessage: Sendable {
     case removed(ClientKey)
     /// Cursors of all epochs before this one are void.
     case epoch(EpochID)
+    /// The versions of an app's keys up to an entry before this message, for all loops to share.
+    case sealed(SealedVersions)
     /// Follows all entries of a traced change.
     case traced(TracedChange)
 }

@@ -2,35 +2,28 @@ import GatewayCore
 import GatewayStorage
 import OpenTelemetry
 import Tracing
-import WidgetModel
 
 /// Writes every change of the gateway's state in one order, and hands it to the event loops once it
 /// is on disk, before its caller receives a response.
 package final class LogWriter: Sendable {
     private let store: SQLiteStore
     private let quota: AppQuota
-    private let loops: [ShardLoop]
-    /// Receives the same messages as the loops; `nil` where nothing is pushed.
-    private let push: PushLoop?
+    /// Receives the messages once they are on disk; called on the writer's thread.
+    let publisher: LogPublisher
     /// `nil` where nothing is traced.
     private let tracing: GatewayTracing?
 
     init(
-        store: SQLiteStore, quota: AppQuota, loops: ShardLoops, push: PushLoop?,
-        tracing: GatewayTracing?
+        store: SQLiteStore, quota: AppQuota, publisher: LogPublisher, tracing: GatewayTracing?
     ) {
         self.store = store
         self.quota = quota
-        self.loops = loops.all
-        self.push = push
+        self.publisher = publisher
         self.tracing = tracing
     }
 
-    /// The number of event loops that receive each message.
-    var loopCount: Int { loops.count }
-
-    /// The backlog of an event loop, in entries, beyond which writes are rejected: entries waiting
-    /// for a loop are kept in memory.
+    /// The backlog of an event loop or of the sealer, in entries, beyond which writes are rejected:
+    /// entries that wait are kept in memory.
     static let backlogMax: UInt64 = 200_000
 
     /// Runs a job on the writer's thread and waits until its writes are on disk.
@@ -44,9 +37,9 @@ package final class LogWriter: Sendable {
         for lane: WriterLane, cost: Int, freesSpace: Bool = false,
         _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> T {
-        let head = store.head
-        let lowest = loops.reduce(head) { min($0, $1.position) }
-        guard head - lowest <= Self.backlogMax else { throw EngineError.busy(.eventLoops) }
+        guard publisher.backlog(behind: store.head) <= Self.backlogMax else {
+            throw EngineError.busy(.eventLoops)
+        }
         let span = tracing?.beginCommit()
         do {
             let value = try await store.write(for: lane, cost: cost, freesSpace: freesSpace) {
@@ -64,23 +57,6 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Hands messages to every loop, in commit order; called on the writer's thread.
-    ///
-    /// - Parameter traced: The traces of their changes.
-    func publish(_ messages: [LogMessage], _ traced: PostTrace.Decided? = nil) {
-        if let traced, let tracing { traced.committed(tracing) }
-        let all = traced.map { messages + $0.messages } ?? messages
-        for loop in loops { loop.submit(all) }
-        push?.submit(messages.map { .log($0) })
-    }
-
-    /// Hands a new epoch to the push loop and then to every event loop: pushes switch to it before
-    /// any client can hold one of its cursors.
-    func publish(_ epoch: EpochID) {
-        push?.submit([.log(.epoch(epoch))])
-        for loop in loops { loop.submit([.epoch(epoch)]) }
-    }
-
     // MARK: Quotas
 
     // Checked on the writer's thread, which sees the results of earlier jobs in the same
@@ -88,7 +64,7 @@ package final class LogWriter: Sendable {
 
     /// Checks that an app may have one more registration.
     func checkNewClient(of app: String, _ transaction: borrowing StoreTransaction) throws {
-        do throws(AppQuota.Refusal) {
+        do throws(AppQuota.Rejection) {
             try quota.checkNewClient(of: transaction.usage(of: app))
         } catch {
             throw EngineError.quota(error)
@@ -100,7 +76,7 @@ package final class LogWriter: Sendable {
         adding bytes: Int, of app: String, _ transaction: borrowing StoreTransaction
     ) throws {
         guard bytes > 0 else { return }
-        do throws(AppQuota.Refusal) {
+        do throws(AppQuota.Rejection) {
             try quota.checkLog(adding: bytes, to: transaction.usage(of: app))
         } catch {
             throw EngineError.quota(error)

@@ -82,6 +82,9 @@ package final class GatewayMetrics: Sendable {
         for outcome in ["applied", "unchanged", "refused"] {
             _ = counter(.reloads, [("outcome", outcome)])
         }
+        for outcome in IssuerKeyFetch.allCases {
+            _ = counter(.issuerKeyFetches, [("outcome", outcome.rawValue)])
+        }
         for kind in PushAlert.allCases { _ = counter(.pushEvents, [("event", kind.rawValue)]) }
         for reason in RequestLimit.allCases {
             _ = counter(.requestsRefused, [("reason", reason.rawValue)])
@@ -111,6 +114,11 @@ package final class GatewayMetrics: Sendable {
     /// Counts a configuration reload.
     package func reloaded(_ outcome: String) {
         counter(.reloads, [("outcome", outcome)]).increment()
+    }
+
+    /// Counts a fetch of an issuer's keys.
+    package func fetchedIssuerKeys(_ outcome: IssuerKeyFetch) {
+        counter(.issuerKeyFetches, [("outcome", outcome.rawValue)]).increment()
     }
 
     /// Counts a problem with pushes that needs an operator.
@@ -164,4 +172,9 @@ package final class RecorderByKind: Sendable {
         }
         recorder.record(seconds)
     }
+}
+
+/// The outcome of a fetch of an issuer's keys.
+package enum IssuerKeyFetch: String, Sendable, CaseIterable {
+    case fetched, failed
 }

@@ -143,7 +143,7 @@ extension MetricFamily {
         "Keys whose versions are in memory, on the event loop with the most.")
     package static let versionKeysMax = own(
         "version_keys_max", .gauge, labels: [app],
-        "Limit of keys whose versions are in memory, per event loop.")
+        "Limit of keys whose versions are in memory.")
     package static let versionDistance = own(
         "version_floor_distance", .gauge, labels: [app],
         "Log entries between the oldest version in memory and the last entry. A client that "
@@ -168,7 +168,8 @@ extension MetricFamily {
     static let requestsRefused = own(
         "requests_refused", .counter, labels: [Label("reason", valuesMax: 8)],
         "Requests rejected by a limit: the rate of an `address`, `app` or `client`, "
-            + "`refused_tokens` of an address (429), or `bytes_in_work` (503).")
+            + "`push_addresses` of a client, `refused_tokens` of an address (429), or "
+            + "`bytes_in_work` (503).")
     package static let requestBytesInWork = own(
         "request_in_work_bytes", .gauge, unit: "bytes",
         "Bytes of request bodies being received or processed; limited by "
@@ -225,6 +226,10 @@ extension MetricFamily {
         "configuration_reloads", .counter, labels: [Label("outcome", valuesMax: 3)],
         "Configuration reloads: `applied`, `unchanged`, or `refused` because the configuration is "
             + "invalid.")
+    static let issuerKeyFetches = own(
+        "issuer_key_fetches", .counter, labels: [Label("outcome", valuesMax: 2)],
+        "Fetches of issuers' key sets from their URLs: `fetched`, or `failed`, after which the set "
+            + "from before stays in force.")
     package static let spans = own(
         "trace_spans", .counter, labels: [Label("outcome", valuesMax: 4)],
         "Recorded spans: `exported` to the collector, `refused` by it, `undelivered` because it "
@@ -262,8 +267,7 @@ extension MetricFamily {
         handshakes, handshakesFailed, connectionsRefused, answersUnread, tlsBytes, certificateEnds,
         pushCertificateEnds,
         signingKeyAge, turnCPU,
-        reloads, spans, build, processCPU, processStart, processResident, processVirtual,
-        processFiles,
-        processFilesMax,
+        reloads, issuerKeyFetches, spans, build, processCPU, processStart, processResident,
+        processVirtual, processFiles, processFilesMax,
     ]
 }

@@ -23,8 +23,6 @@ package final class StalenessScanner: Service {
         var away = UInt64.max
     }
 
-    /// The maximum number of items checked at once; each costs some microseconds of an event loop.
-    static let itemsAtOnce = 200
     /// The ratio of rest to work.
     private static let rest = 30
     /// The minimum work between two pauses.
@@ -74,7 +72,9 @@ package final class StalenessScanner: Service {
                 apps.contains($0.app) && $1 < head
             }
             for (loop, asked) in Dictionary(grouping: clients, by: { loop(of: $0.seen) }) {
-                for portion in asked.portions(costing: Self.itemsAtOnce, each: Self.items) {
+                for portion in asked.portions(
+                    costing: ShardLoop.itemsAtOnce, each: \.seen.record.itemCost)
+                {
                     try await look(at: portion, on: loops.all[loop], &found)
                     try await rest(since: &begun)
                 }
@@ -91,13 +91,6 @@ package final class StalenessScanner: Service {
         state.withLock { $0 = swept }
     }
 
-    /// The number of items checked for a client, plus one for the client itself.
-    private static func items(_ client: (key: ClientKey, seen: Registry.Seen)) -> Int {
-        let registration = client.seen.record.registration
-        return 1 + registration.widgets.count + registration.controls.count
-            + registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
-    }
-
     /// The loop that checks a client; what a window last forgot is the same on all loops.
     private func loop(of seen: Registry.Seen) -> Int {
         Int(seen.loops.first ?? 0)
@@ -109,7 +102,7 @@ package final class StalenessScanner: Service {
     ) async throws {
         let items = try await loop.unconfirmed(
             clients.map { ($0.key.app, $0.seen.record, $0.seen.hearing.confirmed) })
-        changes.recentChanges.withLock { recent in
+        changes.accepted.recent.withLock { recent in
             for (client, items) in zip(clients, items) {
                 let earliest = items.map { recent.earliest(of: $0) }.min() ?? .max
                 let figure: WritableKeyPath<Found, UInt64> =

@@ -9,7 +9,7 @@ import WidgetModel
 
 /// Sends pushes through APNs: one pool for each team, key and environment, shared by all apps.
 final class APNsSender: PushSender {
-    private typealias Place = PushScheduler.Place
+    private typealias AppEnvironment = PushScheduler.AppEnvironment
 
     /// The identity of a sender at APNs, and the endpoint.
     private struct Account: Hashable {
@@ -34,7 +34,7 @@ final class APNsSender: PushSender {
         let forms: [APNsPushType: APNsPushForm]
     }
 
-    private let routes: [Place: Route]
+    private let routes: [AppEnvironment: Route]
     private let pools: [Purpose: APNsPool]
 
     /// Creates a sender; opens no connection before the first push.
@@ -74,10 +74,10 @@ final class APNsSender: PushSender {
             adjust(&settings)
             pools[purpose] = former?.pools[purpose] ?? APNsPool(settings)
         }
-        var routes: [Place: Route] = [:]
+        var routes: [AppEnvironment: Route] = [:]
         for (app, account) in accounts {
             guard let pool = purposes[account].flatMap({ pools[$0] }) else { continue }
-            routes[Place(app: app.app, environment: account.environment)] = Route(
+            routes[AppEnvironment(app: app.app, environment: account.environment)] = Route(
                 account: account, pool: pool, forms: app.forms)
         }
         self.pools = pools
@@ -85,7 +85,7 @@ final class APNsSender: PushSender {
     }
 
     /// The places where this sender uses another account, or another form, than the one before it.
-    func mended(since former: APNsSender?) -> Set<PushScheduler.Place> {
+    func mended(since former: APNsSender?) -> Set<PushScheduler.AppEnvironment> {
         Set(
             routes.compactMap { place, route in
                 let before = former?.routes[place]
@@ -112,9 +112,10 @@ final class APNsSender: PushSender {
         }
     }
 
-    func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+    func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
         guard case .apns(let address) = order.address,
-            let route = routes[Place(app: order.client.app, environment: order.environment)],
+            let route = routes[
+                AppEnvironment(app: order.client.app, environment: order.environment)],
             let form = route.forms[address.type]
         else {
             // The environment has no key: nothing can be sent there until one is configured.
@@ -133,9 +134,9 @@ final class APNsSender: PushSender {
             return
         }
         push.failures = order.failures
-        let other = Place(app: order.client.app, environment: order.environment.other)
+        let other = AppEnvironment(app: order.client.app, environment: order.environment.other)
         push.mayTryOtherEnvironment = order.mayTryOtherEnvironment && routes[other] != nil
-        route.pool.push(push) { finished(PushReport($0)) }
+        route.pool.push(push) { finished(PushReport($0, topic: form.topic)) }
     }
 
     func drain() async {
@@ -153,7 +154,8 @@ final class APNsSender: PushSender {
 }
 
 extension PushReport {
-    fileprivate init(_ result: APNsPushResult) {
+    fileprivate init(_ result: APNsPushResult, topic: String) {
+        self.topic = topic
         var mayHaveArrived = false
         switch result.outcome {
         case .answered(let status, let reason, _):

@@ -17,6 +17,10 @@ package final class PushAlerts: Sendable {
         package let kind: PushAlert
         /// The client, if the event concerns only one.
         package let client: String?
+        /// The channel, if it concerns one.
+        let channel: String?
+        /// The topics, if they are the problem.
+        let topics: TopicMismatch?
         /// The problem and its consequence, in a sentence or two for people.
         package let text: String
     }
@@ -37,14 +41,16 @@ package final class PushAlerts: Sendable {
     @discardableResult
     func note(
         _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
-        reason: String? = nil, at moment: Int64
+        reason: String? = nil, topics: TopicMismatch? = nil, at moment: Int64
     ) -> Event {
-        let text = kind.text(channel: channel ?? "", reason: reason ?? "")
+        let text = kind.text(channel: channel ?? "", reason: reason ?? "", topics)
         return state.withLock { state in
             state.last += 1
             var events = state.events[app] ?? []
             var event = Event(
-                number: state.last, at: moment, times: 1, kind: kind, client: client, text: text)
+                number: state.last, at: moment, times: 1, kind: kind, client: client,
+                channel: channel,
+                topics: topics, text: text)
             if let known = events.lastIndex(where: {
                 $0.kind == kind && $0.client == client && $0.text == text
             }) {
@@ -54,6 +60,17 @@ package final class PushAlerts: Sendable {
             if events.count > Self.eventsMax { events.removeFirst() }
             state.events[app] = events
             return event
+        }
+    }
+
+    /// Returns what is wrong with addresses of a channel that are registered with a topic, or without
+    /// one, if APNs rejected such a pairing.
+    func pairingProblem(app: String, channel: String, registeredTopic: String?) -> String? {
+        state.withLock { state in
+            state.events[app]?.last {
+                $0.kind == .pairingRefused && $0.channel == channel
+                    && $0.topics?.registered == registeredTopic
+            }?.text
         }
     }
 
@@ -76,17 +93,18 @@ extension PushAlert {
     /// The problem and its consequence, in a sentence or two for people.
     ///
     /// - Parameter reason: The peer's text, which is truncated.
-    fileprivate func text(channel: String, reason: String) -> String {
+    fileprivate func text(channel: String, reason: String, _ topics: TopicMismatch?) -> String {
         let reason = String(reason.prefix(64))
         return switch self {
         case .topicRefused:
             "APNs rejects the topic of \(channel) pushes: \(reason). They are disabled until the "
-                + "gateway is restarted with another configuration."
+                + "configuration has another key or topic, or SIGHUP."
         case .credentialRefused:
             "APNs rejects the key or certificate of \(channel) pushes: \(reason)."
         case .pairingRefused:
-            "APNs reports device tokens of another topic for \(channel) pushes: \(reason). The "
-                + "affected clients get no pushes until they register another token."
+            "APNs reports device tokens of another topic for \(channel) pushes: \(reason). "
+                + (topics.map { $0.text + " " } ?? "")
+                + "The affected clients get no pushes until then."
         case .requestRefused:
             "APNs rejects \(channel) pushes as invalid: \(reason). Check the apns options for "
                 + "them, and the version of the gateway."

@@ -36,14 +36,14 @@ package final class PushLoop: @unchecked Sendable {
         /// Removes an address from a client's registration.
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
         /// Returns the sender for a push; `nil` if none is configured.
-        let sender: @Sendable (PushOrder) -> (any PushSender)?
+        let sender: @Sendable (DuePush) -> (any PushSender)?
         /// Returns when a change was accepted, in milliseconds since 1970; `nil` for an old one.
         let acceptTime: @Sendable (UInt64) -> Int64?
 
         package init(
             store: SQLiteStore,
             drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
-            sender: @escaping @Sendable (PushOrder) -> (any PushSender)?,
+            sender: @escaping @Sendable (DuePush) -> (any PushSender)?,
             acceptTime: @escaping @Sendable (UInt64) -> Int64?
         ) {
             self.store = store
@@ -71,6 +71,8 @@ package final class PushLoop: @unchecked Sendable {
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let tracing: GatewayTracing?
+    package let log: SampledLog
+    private var failing = FailingAddresses<FailingAddress>()
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
     private let reachedPosition: Atomic<UInt64>
     private let lastStatusCounts = Mutex(PushScheduler.StatusCounts())
@@ -98,6 +100,7 @@ package final class PushLoop: @unchecked Sendable {
         self.metrics = metrics
         self.tracing = tracing
         self.logger = logger
+        log = SampledLog(Logger(label: "timeline-gateway.push"), now: clock.now)
         turn = metrics.turns(of: .push)
         reachedPosition = Atomic(scheduler.position)
     }
@@ -148,7 +151,7 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Applies new settings to the scheduler; the senders have been replaced already.
     package func configure(
-        _ terms: PushScheduler.Terms, mended: Set<PushScheduler.Place>, liftsStops: Bool
+        _ terms: PushScheduler.Terms, mended: Set<PushScheduler.AppEnvironment>, liftsStops: Bool
     ) {
         loop.execute { [self] in
             scheduler.configure(terms, mended: mended, liftsStops: liftsStops, now: now)
@@ -225,6 +228,7 @@ package final class PushLoop: @unchecked Sendable {
         case .log(.confirmed(let record, let app, _)):
             scheduler.confirmed(record, app: app, now: now)
         case .log(.removed(let key)): scheduler.removed(key)
+        case .log(.sealed(let versions)): scheduler.adopt(versions)
         case .log(.traced): break
         case .log(.epoch(let epoch)): begin(epoch, now: now)
         case .streamOpened(let key, let cursor, let epoch):
@@ -294,22 +298,23 @@ package final class PushLoop: @unchecked Sendable {
     /// time, the second, the fourth and so on.
     private func note(
         _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
-        reason: String? = nil, _ dependencies: Dependencies
+        reason: String? = nil, topics: TopicMismatch? = nil, _ dependencies: Dependencies
     ) {
         metrics.pushEvent(kind)
         let event = events.note(
             kind, app: app, client: client, channel: channel, reason: reason,
-            at: clock.wallMilliseconds())
+            topics: topics, at: clock.wallMilliseconds())
         guard event.times & (event.times - 1) == 0 else { return }
-        logger.error(
-            "\(event.text)",
-            metadata: [
+        // Sampled: clients choose the topics that the text may name.
+        log.log(
+            .pushAlert, of: "\(app) \(kind.rawValue)",
+            [
                 "app": "\(app)", "client": "\(client ?? "-")", "event": "\(kind.rawValue)",
-                "times": "\(event.times)",
+                "problem": "\(event.text)", "times": "\(event.times)",
             ])
     }
 
-    private func push(_ order: PushOrder, _ dependencies: Dependencies) {
+    private func push(_ order: DuePush, _ dependencies: Dependencies) {
         var order = order
         order.epoch = epoch
         guard let sender = dependencies.sender(order) else {
@@ -324,34 +329,64 @@ package final class PushLoop: @unchecked Sendable {
         }
     }
 
-    private func finished(_ order: PushOrder, _ report: PushReport, began: Int64) {
+    private func finished(_ order: DuePush, _ report: PushReport, began: Int64) {
         let now = now
         // A push requested by a person has no consequences, whatever the response.
         let outcome: PushOutcome =
             order.isManual && report.outcome != .sent ? .failed : report.outcome
         metrics.pushEnded(
             order.channel, outcome.rawValue, report.reason, seconds: Double(now - began) / 1000)
-        if !order.isManual { observeFreshness(order, report) }
+        if !order.isManual {
+            observeFreshness(order, report)
+            logEnd(of: order, report, outcome, milliseconds: now - began)
+        }
         tracing?.pushed(order, report, outcome, milliseconds: now - began)
         if let alert = report.alert, !order.isManual, let dependencies {
             note(
                 alert, app: order.client.app, channel: order.channel,
-                reason: report.reason ?? outcome.rawValue, dependencies)
+                reason: report.reason ?? outcome.rawValue,
+                topics: alert == .pairingRefused ? order.topics(of: report) : nil, dependencies)
         }
         attempts.append(
             PushAttemptRow(
                 at: clock.wallMilliseconds(),
                 key: RegistrationKey(app: order.client.app, client: order.client.client),
                 channel: order.channel, outcome: outcome.rawValue, reason: report.reason,
-                reference: report.reference, milliseconds: now - began))
+                reference: report.reference, milliseconds: now - began,
+                sequence: order.content.sequence > 0 ? order.content.sequence : nil))
         if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
         scheduler.finished(
             order.number, report.result, now: now, random: .random(in: .min ... .max))
         act()
     }
 
+    /// Logs when the pushes to an address begin to fail and when they succeed again, and at debug
+    /// each push.
+    private func logEnd(
+        of order: DuePush, _ report: PushReport, _ outcome: PushOutcome, milliseconds: Int64
+    ) {
+        func fields() -> Logger.Metadata {
+            [
+                "app": "\(order.client.app)", "client": "\(order.client.client)",
+                "channel": "\(order.channel)", "outcome": "\(outcome.rawValue)",
+                "reason": "\(report.reason ?? "-")", "milliseconds": "\(milliseconds)",
+            ]
+        }
+        let address = FailingAddress(client: order.client, channel: order.channel)
+        switch failing.ended(at: address, isSent: outcome == .sent) {
+        case .fails:
+            log.log(
+                .failingPush, of: "\(order.client.app) \(order.channel)", fields())
+        case .worksAgain:
+            log.log(
+                .succeedingPush, of: "\(order.client.app) \(order.channel)", fields())
+        case nil:
+            log.debug("a push ended", fields())
+        }
+    }
+
     /// Measures the time from a change to its push, for the latest change that the push covers.
-    private func observeFreshness(_ order: PushOrder, _ report: PushReport) {
+    private func observeFreshness(_ order: DuePush, _ report: PushReport) {
         guard report.outcome == .sent, !order.content.all,
             let dependencies, let accepted = dependencies.acceptTime(order.content.sequence)
         else { return }
@@ -454,7 +489,19 @@ package final class PushLoop: @unchecked Sendable {
     }
 }
 
-extension PushOrder {
+extension DuePush {
     /// The push channel, for people.
     var channel: String { address.channel.rawValue }
+
+    /// The topic that was used and the one that the client registered; `nil` for a push without one.
+    fileprivate func topics(of report: PushReport) -> TopicMismatch? {
+        guard case .apns(let apns) = address, let used = report.topic else { return nil }
+        return TopicMismatch(used: used, registered: apns.topic)
+    }
+}
+
+/// A client's addresses of one channel.
+private struct FailingAddress: Hashable {
+    let client: ClientKey
+    let channel: String
 }

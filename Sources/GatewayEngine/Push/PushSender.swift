@@ -4,7 +4,7 @@ import GatewayPush
 /// Sends the pushes that the scheduler decides, to APNs or to a webhook.
 package protocol PushSender: Sendable {
     /// Sends a push and reports its result exactly once, on any thread.
-    func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void)
+    func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void)
 }
 
 /// One push attempt, for the scheduler and for people.
@@ -19,6 +19,8 @@ package struct PushReport: Sendable {
     var reference: String?
     /// The problem that needs an operator, if there is one.
     var alert: PushAlert?
+    /// The `apns-topic` of the push, if it had one.
+    var topic: String?
 
     /// The outcome as a word.
     var outcome: PushOutcome { PushOutcome(result) }

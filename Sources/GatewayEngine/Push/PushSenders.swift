@@ -14,7 +14,7 @@ package final class PushSenders: Sendable {
         fileprivate let webhooks: WebhookPushes?
         fileprivate let certificateEnds: [String: Date]
         /// The places whose pushes use another account, or another form, than before.
-        package let mended: Set<PushScheduler.Place>
+        package let mended: Set<PushScheduler.AppEnvironment>
     }
 
     private struct State {
@@ -105,7 +105,7 @@ package final class PushSenders: Sendable {
     var retiringCount: Int { state.withLock { $0.retiring.count } }
 
     /// Returns the sender of a push; `nil` when there is none.
-    package func sender(of order: PushOrder) -> (any PushSender)? {
+    package func sender(of order: DuePush) -> (any PushSender)? {
         let current = state.withLock { $0.current }
         switch order.address {
         case .stream: return nil

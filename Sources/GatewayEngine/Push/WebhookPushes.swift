@@ -11,7 +11,7 @@ package final class WebhookPushes: PushSender {
     /// The content of pushes, and the keys that sign them.
     package struct Content: Sendable {
         /// The notification of stale timelines, as a compact JWS.
-        let notification: @Sendable (PushOrder) throws(SigningError) -> [UInt8]
+        let notification: @Sendable (DuePush) throws(SigningError) -> [UInt8]
         /// The text of a cursor.
         let cursor: @Sendable (UInt64, EpochID) -> String
         /// The keys in use.
@@ -19,7 +19,7 @@ package final class WebhookPushes: PushSender {
         let clock: GatewayClock
 
         package init(
-            notification: @escaping @Sendable (PushOrder) throws(SigningError) -> [UInt8],
+            notification: @escaping @Sendable (DuePush) throws(SigningError) -> [UInt8],
             cursor: @escaping @Sendable (UInt64, EpochID) -> String,
             signer: @escaping @Sendable () -> WebhookSigner?,
             clock: GatewayClock
@@ -62,7 +62,7 @@ package final class WebhookPushes: PushSender {
             && connectionsMax == configuration.webhookConnectionsMax
     }
 
-    package func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+    package func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
         guard case .webhook(let url) = order.address, let signer = content.signer() else {
             finished(Self.failed("NotConfigured"))
             return
@@ -104,7 +104,7 @@ package final class WebhookPushes: PushSender {
     }
 
     private static func message(
-        _ order: PushOrder, _ content: Content
+        _ order: DuePush, _ content: Content
     ) throws(SigningError) -> WebhookMessage {
         let notification = try content.notification(order)
         let body: JSONValue = [

@@ -77,10 +77,6 @@ extension ShardLoop {
             end(id)
             return 0
         }
-        #if INJECTED_COST
-            // Never in a product: a regression that Deploy/check-costs has to detect.
-            writing.joined = Array(frame.chunk.prefix(64))
-        #endif
         settle(send(frame, slot), id, watermark(after: delivery, sessions[slot].watermark))
         return 1
     }

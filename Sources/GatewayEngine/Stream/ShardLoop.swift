@@ -125,7 +125,7 @@ package final class ShardLoop: @unchecked Sendable {
     private static let messageKeys = 8
     private let openStreamCount = Atomic<Int>(0)
     private let reachedPosition = Atomic<UInt64>(0)
-    private let published = Mutex(ShardFigures())
+    private let published = Mutex(ShardStats())
 
     var shard: Shard
     /// The epoch of the cursors that the loop issues.
@@ -174,15 +174,16 @@ package final class ShardLoop: @unchecked Sendable {
     // MARK: From other threads
 
     /// The number of open streams.
-    var openStreams: Int { openStreamCount.load(ordering: .relaxed) }
+    package var openStreams: Int { openStreamCount.load(ordering: .relaxed) }
 
     /// The last log entry applied.
     package var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
 
     /// The status of the shard a second ago.
-    package var figures: ShardFigures { published.withLock { $0 } }
+    package var figures: ShardStats { published.withLock { $0 } }
 
-    /// Hands messages to the loop, in order. Called by the log's writer only.
+    /// Hands messages to the loop, in order. Called by the log's writer, and by the sealer of
+    /// versions.
     func submit(_ messages: [LogMessage]) {
         let mustSchedule = inbox.withLock { inbox in
             inbox.messages.append(contentsOf: messages)
@@ -220,6 +221,7 @@ package final class ShardLoop: @unchecked Sendable {
                 receipts.record(shard.position)
             case .removed(let key): shard.removed(client: key.client, app: key.app)
             case .epoch(let epoch): begin(epoch)
+            case .sealed(let versions): shard.adopt(versions)
             case .traced(let change): traced.append(change)
             }
         }
@@ -311,7 +313,7 @@ package final class ShardLoop: @unchecked Sendable {
     /// - Throws: ``Failure`` if the client was admitted by a token that is no longer trusted.
     private func record(for opening: Opening) throws(Failure) -> ClientRecord {
         guard opening.grant.isInForce else { throw .refused(.tokenRevoked) }
-        do throws(RegistrationTerms.Refusal) {
+        do throws(RegistrationTerms.Rejection) {
             return try opening.terms.accept(registry.record(opening.key))
         } catch {
             throw .refused(EngineError(error))
@@ -338,7 +340,7 @@ package final class ShardLoop: @unchecked Sendable {
     /// The keys that a client's streams delivered after `floor`, for each of its widgets.
     func toldKeys(
         of widgets: [ConfiguredWidget], of record: ClientRecord, app: String, after floor: UInt64
-    ) async throws -> [[ToldKey]] {
+    ) async throws -> [[NotifiedKey]] {
         try await loop.submit {
             widgets.map {
                 self.shard.toldKeys(
@@ -428,7 +430,7 @@ package final class ShardLoop: @unchecked Sendable {
         shard.close(id)
         if detail.isNoted { push?.submit([.streamEnded(detail.key)]) }
         registry.releaseStream(detail.key, on: index, toldUpTo: told, kinds: detail.kinds)
-        registry.noteSeen(detail.key)
+        registry.noteSeen(detail.key, now: clock.wallMilliseconds())
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)
     }
 
@@ -466,7 +468,7 @@ package final class ShardLoop: @unchecked Sendable {
 
     /// Publishes the status of the shard.
     func publishFigures() {
-        let figures = ShardFigures(
+        let figures = ShardStats(
             collapsed: shard.collapsed, lagging: lagging, windows: shard.windows)
         published.withLock { $0 = figures }
     }

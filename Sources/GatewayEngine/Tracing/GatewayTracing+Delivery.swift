@@ -7,7 +7,7 @@ extension GatewayTracing {
     /// Records a push attempt that has just ended, in the trace of the latest change that it
     /// covers.
     func pushed(
-        _ order: PushOrder, _ report: PushReport, _ outcome: PushOutcome, milliseconds: Int64
+        _ order: DuePush, _ report: PushReport, _ outcome: PushOutcome, milliseconds: Int64
     ) {
         guard !order.isManual, let change = change(at: order.content.sequence) else { return }
         let now = Self.now

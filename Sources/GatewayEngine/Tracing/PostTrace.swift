@@ -5,7 +5,7 @@ import WidgetModel
 
 /// The traces of a post: that of its request, and those that events carry, which apply to their own
 /// changes.
-struct PostTrace: Sendable {
+package struct PostTrace: Sendable {
     /// The traces of a post that is being written to disk.
     struct Decided: Sendable {
         /// The traced changes with their sequences, in order.
@@ -37,7 +37,7 @@ struct PostTrace: Sendable {
     }
 
     /// A change of the post: the index of its event, its sequence, and its decision.
-    struct Place {
+    struct DecidedEvent {
         let index: Int
         let sequence: UInt64
         let decision: RuleSet.Decision
@@ -84,7 +84,8 @@ struct PostTrace: Sendable {
     ///
     /// - Parameter loops: The number of event loops that notify streams of it.
     func decided(
-        _ places: [Place], _ events: [CloudEvent], _ app: String, by ruleSet: RuleSet, loops: Int,
+        _ places: [DecidedEvent], _ events: [CloudEvent], _ app: String, by ruleSet: RuleSet,
+        loops: Int,
         since began: UInt64
     ) -> Decided {
         var decided = Decided(decidedAt: GatewayTracing.now)
@@ -119,7 +120,8 @@ struct PostTrace: Sendable {
 
     /// Begins to trace changes that share one trace.
     private func begin(
-        _ places: [Place], of events: [CloudEvent], app: String, below context: ServiceContext,
+        _ places: [DecidedEvent], of events: [CloudEvent], app: String,
+        below context: ServiceContext,
         by ruleSet: RuleSet, loops: Int, began: UInt64, _ decided: inout Decided
     ) -> TracedChange? {
         guard let last = places.last else { return nil }

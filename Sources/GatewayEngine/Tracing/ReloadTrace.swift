@@ -3,7 +3,7 @@ import OpenTelemetry
 import Tracing
 
 /// The trace of an operator's reload.
-struct ReloadTrace: Sendable {
+package struct ReloadTrace: Sendable {
     private let tracer: RecordingTracer
     private let request: ServiceContext
     private let app: String

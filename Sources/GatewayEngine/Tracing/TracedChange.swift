@@ -5,7 +5,7 @@ import Tracing
 /// A change whose trace is recorded, or several of one post: work on its way to devices is added to
 /// that trace.
 package final class TracedChange: Sendable {
-    private struct Telling {
+    private struct Progress {
         /// The number of event loops that have not passed it.
         var loopsLeft: Int
         var deliveries = 0
@@ -19,7 +19,7 @@ package final class TracedChange: Sendable {
     private let context: ServiceContext
     /// The attributes of all its spans.
     private let attributes: SpanAttributes
-    private let telling: Mutex<Telling>
+    private let telling: Mutex<Progress>
 
     /// - Parameters:
     ///   - context: The context of the parent span.
@@ -32,7 +32,7 @@ package final class TracedChange: Sendable {
         self.tracer = tracer
         self.context = context
         self.attributes = attributes
-        telling = Mutex(Telling(loopsLeft: loops))
+        telling = Mutex(Progress(loopsLeft: loops))
     }
 
     /// Begins a child span of the change.
@@ -67,7 +67,7 @@ package final class TracedChange: Sendable {
 
     /// Records that an event loop has written everything for this change that is not delayed.
     func passed() {
-        let all = telling.withLock { telling -> Telling? in
+        let all = telling.withLock { telling -> Progress? in
             telling.loopsLeft -= 1
             return telling.loopsLeft == 0 ? telling : nil
         }

@@ -30,7 +30,9 @@ package struct OpenAPIDocument: Sendable {
             json = .object(document)
             return
         }
-        document.changeOperations { _, operation in operation.requireOperator() }
+        document.changeOperations { method, operation in
+            operation.requireOperator(isGet: method == "get")
+        }
         document = JSONValue.object(document).merging(patch: patches[0]).objectValue ?? document
         document.changeOperations { method, operation in
             operation.change("responses") { $0.changeAll { $0.addAdminHeaders() } }
@@ -102,18 +104,22 @@ extension JSONObject {
     }
 
     /// Adapts an operation of the TLS port to the admin port: rates are not limited, and the token
-    /// needs the operator's scope in addition to the route's own.
-    fileprivate mutating func requireOperator() {
+    /// needs a scope of operators in addition to the route's own.
+    fileprivate mutating func requireOperator(isGet: Bool) {
         change("responses") { $0["429"] = nil }
-        let alternatives = self["security"]?.arrayValue ?? []
+        let own = (self["security"]?.arrayValue ?? []).compactMap {
+            $0.objectValue?["bearer"]?.arrayValue.map { Set($0.compactMap(\.stringValue)) }
+        }
+        let isReading = isGet || own.contains(["operator:read"])
+        let operators = isReading ? ["operator", "operator:read"] : ["operator"]
+        // A route that one of these scopes suffices for needs no other.
+        let sufficient = operators.filter { own.contains([$0]) }
+        let alternatives =
+            sufficient.isEmpty
+            ? own.flatMap { scopes in operators.map { scopes.union([$0]) } }
+            : sufficient.map { [$0] }
         self["security"] = .array(
-            alternatives.compactMap { alternative in
-                guard let scopes = alternative.objectValue?["bearer"]?.arrayValue else {
-                    return nil
-                }
-                let all = Set(scopes.compactMap(\.stringValue)).union(["operator"])
-                return ["bearer": .array(all.sorted().map { .string($0) })]
-            })
+            alternatives.map { ["bearer": .array($0.sorted().map { .string($0) })] })
     }
 
     /// Adds that the operation needs no token.

@@ -3,25 +3,47 @@ import GatewayEngine
 import GatewaySettings
 import GatewaySigning
 import GatewayTLS
+import Logging
 import Synchronization
 import WidgetModel
 
 /// Determines the sender of a request and its permissions.
 package struct Authorizer: Sendable {
     let access: AccessState
+    /// Where rejected tokens are logged; `nil` for nowhere.
+    let log: SampledLog?
 
-    package init(access: AccessState) {
+    package init(access: AccessState, log: SampledLog? = nil) {
         self.access = access
+        self.log = log
     }
 
     /// Whether any client certificate has a grant.
     var takesCertificates: Bool { !access.grants.all.isEmpty }
 
-    /// Returns the token of a request, or a certificate grant in its place.
+    /// Returns the token of a request, or a certificate grant in its place. A rejected token is
+    /// logged with its source address.
     ///
     /// - Throws: 401 without a valid token (RFC 6750), 403 if its issuer may not vouch for it.
     package func token(
-        _ authorization: String?, certificateURIs: () -> [String]
+        _ authorization: String?, from source: SourceAddress?, certificateURIs: () -> [String]
+    ) throws(ProblemDetails) -> VerifiedToken {
+        do throws(ProblemDetails) {
+            return try judge(authorization, certificateURIs)
+        } catch {
+            guard authorization != nil else { throw error }
+            log?.log(
+                .rejectedToken, of: "\(source ?? .unknown) \(error.code)",
+                [
+                    "from": "\(source ?? .unknown)", "reason": "\(error.code)",
+                    "detail": "\(error.detail ?? "")",
+                ])
+            throw error
+        }
+    }
+
+    private func judge(
+        _ authorization: String?, _ certificateURIs: () -> [String]
     ) throws(ProblemDetails) -> VerifiedToken {
         guard let authorization else {
             if let grant = grant(certificateURIs()) { return grant }
@@ -35,8 +57,12 @@ package struct Authorizer: Sendable {
         do throws(TokenRejection) {
             return try access.verifier.verify(token, now: access.now())
         } catch {
+            var message = error.message
+            if error == .wrongAudience, let audience = access.verifier.policy.audiences.min() {
+                message += " It must be, or contain, \(audience)."
+            }
             throw error.isInvalidToken
-                ? Problem.unauthorized(error.code, error.message)
+                ? Problem.unauthorized(error.code, message)
                 : Problem.forbidden(error.code, error.message)
         }
     }
@@ -44,13 +70,14 @@ package struct Authorizer: Sendable {
     /// Returns the token of a request that counts against the limits of its source address, app and
     /// client.
     ///
-    /// - Throws: The errors of ``token(_:certificateURIs:)``, and 429.
+    /// - Throws: The errors of ``token(_:from:certificateURIs:)``, and 429.
     func token(
         _ authorization: String?, from source: SourceAddress?, _ limits: RequestLimits?,
         certificateURIs: () -> [String]
     ) throws(ProblemDetails) -> VerifiedToken {
         guard let limits else {
-            return try self.token(authorization, certificateURIs: certificateURIs)
+            return try self.token(
+                authorization, from: source, certificateURIs: certificateURIs)
         }
         do throws(ProblemDetails) {
             try limits.requireFewRefusedTokens(source)
@@ -62,7 +89,8 @@ package struct Authorizer: Sendable {
         }
         let token: VerifiedToken
         do throws(ProblemDetails) {
-            token = try self.token(authorization, certificateURIs: certificateURIs)
+            token = try self.token(
+                authorization, from: source, certificateURIs: certificateURIs)
         } catch {
             if authorization != nil { limits.noteRefusedToken(source) }
             throw error
@@ -96,15 +124,23 @@ package struct Authorizer: Sendable {
         return nil
     }
 
-    /// Requires a scope for an app.
-    package func require(_ scope: Scope, _ token: VerifiedToken, app: String) throws(ProblemDetails)
-    {
+    /// Requires one of several scopes for an app.
+    package func require(
+        _ scopes: Scope..., for token: VerifiedToken, app: String
+    ) throws(ProblemDetails) {
+        try require(scopes, for: token, app: app)
+    }
+
+    /// Requires one of several scopes for an app.
+    func require(
+        _ scopes: [Scope], for token: VerifiedToken, app: String
+    ) throws(ProblemDetails) {
         guard token.concerns(app: app) else {
             throw Problem.forbidden("wrong-app", "The token is for another app.")
         }
-        guard token.scopes.contains(scope) else {
-            throw Problem.forbidden(
-                "insufficient-scope", "The token lacks the scope \(scope.rawValue).")
+        guard scopes.contains(where: { Scope.grants($0, from: token.scopes) }) else {
+            let names = scopes.map(\.rawValue).joined(separator: " or ")
+            throw Problem.forbidden("insufficient-scope", "The token lacks the scope \(names).")
         }
     }
 
@@ -134,7 +170,7 @@ package struct Authorizer: Sendable {
         _ token: VerifiedToken, _ record: ClientRecord
     ) throws(ProblemDetails) -> [String: [String]]? {
         guard !record.origins.token.hasSameBytes(as: token.attributes) else { return nil }
-        do throws(ClientAttributes.Refusal) {
+        do throws(ClientAttributes.Rejection) {
             _ = try record.origins.presenting(token.attributes)
         } catch {
             throw Problem.attributes(error)

@@ -56,7 +56,9 @@ final class ConnectionDispatcher: Reception {
     /// responds with the reason.
     private func admittedStream(_ arrived: Arrived) -> AdmittedConnection? {
         let connection = arrived.connection
-        guard let admission, connection.negotiatedProtocol != "h2", let bytes = arrived.firstBytes,
+        // A proxy's requests are counted by their own addresses, which only the decoder reads.
+        guard let admission, connection.peer.proxyProtocol != .forwarded,
+            connection.negotiatedProtocol != "h2", let bytes = arrived.firstBytes,
             let request = FirstRequest.read(bytes, channels.settings), request.wantsStream,
             let admitted = try? admission.admit(
                 request, from: nil, certificateURIs: { connection.peerCertificateURIs }),

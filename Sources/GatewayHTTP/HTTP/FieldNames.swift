@@ -15,6 +15,8 @@ package enum FieldName {
     package static let date = "Date"
     package static let eTag = "ETag"
     static let expect = "Expect"
+    /// `Forwarded` (RFC 7239).
+    static let forwarded = "Forwarded"
     package static let host = "Host"
     static let ifMatch = "If-Match"
     package static let ifNoneMatch = "If-None-Match"

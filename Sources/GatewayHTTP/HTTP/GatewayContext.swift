@@ -14,6 +14,11 @@ package struct GatewayContext: Sendable {
     /// The sender of a request without a token; the admin port knows it in some cases.
     var reader: VerifiedToken?
 
+    /// The text of the path that stands for a name, as it was sent; `-` if the route has none.
+    func text(_ parameter: String) -> String {
+        names.first { $0.name == parameter }?.text ?? "-"
+    }
+
     /// An app or client of the path, decoded.
     ///
     /// Checked here for every route: names are compared as strings in memory and as bytes on disk,

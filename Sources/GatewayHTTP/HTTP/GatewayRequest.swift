@@ -1,17 +1,29 @@
 import GatewayEngine
+import GatewayTLS
 import NIOCore
 import NIOHTTP1
+import WidgetModel
 
 /// A request in the form in which its route receives it.
 package struct GatewayRequest: Sendable {
     package let head: HTTPRequestHead
     let body: RequestBody
+    /// The address that the request is counted for; `nil` where addresses are not counted. A failure
+    /// is the problem of a request whose proxy does not state it well.
+    let source: Result<SourceAddress?, ProblemDetails>
+    /// The address of ``source``; `nil` where none is counted or well stated.
+    package var address: SourceAddress? { (try? source.get()) ?? nil }
     /// The account that charges the request to its senders; `nil` where nothing is limited.
     var account: RequestAccount?
 
-    package init(head: HTTPRequestHead, body: RequestBody, account: RequestAccount? = nil) {
+    package init(
+        head: HTTPRequestHead, body: RequestBody,
+        source: Result<SourceAddress?, ProblemDetails> = .success(nil),
+        account: RequestAccount? = nil
+    ) {
         self.head = head
         self.body = body
+        self.source = source
         self.account = account
     }
 }

@@ -20,12 +20,6 @@ extension GatewayTracing {
         return try await ServiceContext.$current.withValue(span.context) {
             let answer = try await answer()
             let status = answer.head.status
-            logger.debug(
-                "a request was answered",
-                metadata: [
-                    "method": "\(method)", "route": "\(route.template)",
-                    "status": "\(status.code)",
-                ])
             guard status != .unauthorized else { return answer }
             span.updateAttributes {
                 $0[TraceAttribute.method] = method

@@ -10,7 +10,7 @@ extension HTTPConnectionHandler {
     func admit(_ request: ReloadsRequest) {
         guard let context, let admission = setup.admission,
             let shard = admission.loops.shard(of: context.eventLoop),
-            let admitted = admittedStream(request, from: context.channel.remoteAddress),
+            let admitted = admittedStream(request),
             admission.admitStream(admitted.key)
         else { return decline() }
         reservation = admitted.key
@@ -32,12 +32,10 @@ extension HTTPConnectionHandler {
 
     /// Returns the stream that a request asks for, if it is admitted; otherwise the route reports
     /// the reason, and counts the request again.
-    private func admittedStream(
-        _ request: ReloadsRequest, from address: SocketAddress?
-    ) -> StreamAdmission.Admitted? {
+    private func admittedStream(_ request: ReloadsRequest) -> StreamAdmission.Admitted? {
         guard let tls, let admission = setup.admission else { return nil }
-        let source = SourceAddress(address)
         do {
+            let source = try setup.source(of: tls.peer, forwarded: request.forwarded)
             try admission.requestLimits.admit(source)
             return try admission.admit(
                 request, from: source, certificateURIs: { tls.peerCertificateURIs })

@@ -202,7 +202,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
             if let bytes = request.body { _ = pieces.source.yield(bytes) }
             body = .pieces(pieces.sequence)
         }
-        let routed = GatewayRequest(head: request.head, body: body)
+        let routed = GatewayRequest(
+            head: request.head, body: body, source: source(of: request.head))
         let handler = NIOLoopBound(self, eventLoop: loop)
         setup.open.beginAnswer()
         Task(executorPreference: setup.responder.executor) { [setup] in
@@ -211,6 +212,18 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
                 handler.value.write(answer)
                 setup.open.endAnswer()
             }
+        }
+    }
+
+    /// Returns the address that a request is counted for: only where there is TLS are any counted.
+    private func source(of head: HTTPRequestHead) -> Result<SourceAddress?, ProblemDetails> {
+        guard let tls else { return .success(nil) }
+        do throws(ProblemDetails) {
+            let fields =
+                tls.peer.proxyProtocol == .forwarded ? head.headers.values(FieldName.forwarded) : []
+            return .success(try setup.source(of: tls.peer, forwarded: fields))
+        } catch {
+            return .failure(error)
         }
     }
 

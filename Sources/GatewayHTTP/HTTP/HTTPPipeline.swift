@@ -1,4 +1,5 @@
 import GatewayEngine
+import GatewayPush
 import GatewaySettings
 import GatewayTLS
 import NIOCore
@@ -7,6 +8,7 @@ import NIOHTTP2
 import NIOHTTPTypesHTTP1
 import NIOHTTPTypesHTTP2
 import NIOPosix
+import WidgetModel
 
 /// The limits of a connection.
 package struct ConnectionSettings: Sendable {
@@ -39,6 +41,8 @@ package struct HTTPPipeline: Sendable {
     let responder: Responder
     let tlsSettings: TLSServerSettings
     let settings: ConnectionSettings
+    /// The proxies that state the addresses of their clients; `nil` for none.
+    let proxies: TrustedProxies?
     /// `nil` on a port without event streams of a shard.
     let admission: StreamAdmission?
     /// The event loops, each serving some of the connections; those of the shards, if there are
@@ -53,17 +57,45 @@ package struct HTTPPipeline: Sendable {
 
     package init(
         responder: Responder, tlsSettings: TLSServerSettings,
-        settings: ConnectionSettings = ConnectionSettings(), admission: StreamAdmission? = nil,
+        settings: ConnectionSettings = ConnectionSettings(), proxies: TrustedProxies? = nil,
+        admission: StreamAdmission? = nil,
         loops: [any EventLoop], newest: NewestConnections? = nil,
         onUnreadAnswer: @escaping @Sendable () -> Void = {}
     ) {
         self.responder = responder
         self.tlsSettings = tlsSettings
         self.settings = settings
+        self.proxies = proxies
         self.admission = admission
         self.loops = loops
         self.newest = newest
         self.onUnreadAnswer = onUnreadAnswer
+    }
+
+    /// The settings of the port's connections.
+    var arrivalSettings: TLSServerSettings {
+        var settings = tlsSettings
+        if let proxies { settings.proxyProtocol = { proxies.proxyProtocol(of: $0) } }
+        return settings
+    }
+
+    /// Returns the address that a request is counted for; `nil` where addresses are not counted.
+    ///
+    /// - Parameter forwarded: The request's fields `Forwarded`, which count only from a proxy that is
+    ///   trusted to set them.
+    /// - Throws: 400 if such a proxy sends others than RFC 7239 allows.
+    func source(of peer: TLSPeer, forwarded: [String]) throws(ProblemDetails) -> SourceAddress? {
+        guard peer.proxyProtocol == .forwarded, let proxies, !forwarded.isEmpty else {
+            return peer.address
+        }
+        do throws(ForwardedField.Malformed) {
+            let client = try ForwardedField.client(forwarded) { proxies.contains($0) }
+            return client.map { SourceAddress(ip: $0.bytes) } ?? peer.address
+        } catch {
+            throw Problem.malformed(
+                "The header field Forwarded must be as in RFC 7239, such as `for=192.0.2.1` or "
+                    + "`for=\"[2001:db8::1]:443\"`.")
+        }
     }
 
     /// The maximum number of bytes that one read of a connection returns, which limits what TLS

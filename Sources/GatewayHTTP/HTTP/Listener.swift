@@ -49,11 +49,15 @@ package struct Listener: Service {
     private func accept() async throws -> Acceptor {
         switch transport {
         case .plain(let address):
-            return .plain(try await setup.acceptPlain(at: address))
+            do {
+                return .plain(try await setup.acceptPlain(at: address))
+            } catch {
+                throw PortError(address, error)
+            }
         case .tls(let socket, let identity, let limit, let threads):
             try socket.listen()
             let arrivals = try TLSAcceptor(
-                socket, identity: identity, settings: setup.tlsSettings, limit: limit,
+                socket, identity: identity, settings: setup.arrivalSettings, limit: limit,
                 threads: threads,
                 // In HTTP/2 the server sends its preface at once (RFC 9113 section 3.4).
                 waits: { $0 != "h2" }

@@ -14,16 +14,19 @@ struct ReloadsRequest: Equatable {
     var registration: String?
     /// Whether the request asks for an event stream.
     var wantsStream: Bool
+    /// The fields by which proxies state the address of the client.
+    var forwarded: [String]
 
     init(
         path: String, authorization: String?, lastEventID: String?, registration: String? = nil,
-        wantsStream: Bool
+        wantsStream: Bool, forwarded: [String] = []
     ) {
         self.path = path
         self.authorization = authorization
         self.lastEventID = lastEventID
         self.registration = registration
         self.wantsStream = wantsStream
+        self.forwarded = forwarded
     }
 
     /// Reads a request's head.
@@ -33,6 +36,7 @@ struct ReloadsRequest: Equatable {
         lastEventID = head.headers.value(FieldName.lastEventID)
         registration = head.headers.value(FieldName.timelineRegistration)
         wantsStream = head.method == .GET && Self.acceptsEventStream(head.headers)
+        forwarded = head.headers.values(FieldName.forwarded)
     }
 
     /// Whether the fields of a request ask for an event stream.

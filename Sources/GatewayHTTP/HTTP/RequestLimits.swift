@@ -3,6 +3,7 @@ import GatewayEngine
 import GatewaySettings
 import GatewaySigning
 import GatewayTLS
+import Logging
 import NIOCore
 import Synchronization
 import WidgetModel
@@ -29,13 +30,16 @@ package final class RequestLimits: Sendable {
     private let refusedTokens: Mutex<BucketTable<SourceAddress>>
     private let budget: Mutex<ByteBudget<String, Caller>>
     private let metrics: GatewayMetrics
+    /// Where rejections are logged; `nil` for nowhere.
+    private let log: SampledLog?
     /// Monotonic milliseconds.
     private let now: @Sendable () -> Int64
 
     package init(
-        rates: RateLimits, bytesInWork: Int, metrics: GatewayMetrics,
+        rates: RateLimits, bytesInWork: Int, metrics: GatewayMetrics, log: SampledLog? = nil,
         now: @escaping @Sendable () -> Int64
     ) {
+        self.log = log
         self.rates = rates
         self.metrics = metrics
         self.now = now
@@ -62,7 +66,8 @@ package final class RequestLimits: Sendable {
         guard let address else { return }
         let now = now()
         try require(
-            addresses.withLock { $0.take(from: address, now: now) }, .address, rates.address)
+            addresses.withLock { $0.take(from: address, now: now) }, .address, rates.address,
+            of: "\(address)")
     }
 
     /// Counts a request of an app, and of the client if a client sent it.
@@ -71,9 +76,12 @@ package final class RequestLimits: Sendable {
     func admit(_ token: VerifiedToken) throws(ProblemDetails) {
         let now = now()
         if let client = Self.client(token) {
-            try require(clients.withLock { $0.take(from: client, now: now) }, .client, rates.client)
+            try require(
+                clients.withLock { $0.take(from: client, now: now) }, .client, rates.client,
+                of: "\(client.app) \(client.client)")
         }
-        try require(apps.withLock { $0.take(from: token.app, now: now) }, .app, rates.app)
+        try require(
+            apps.withLock { $0.take(from: token.app, now: now) }, .app, rates.app, of: token.app)
     }
 
     /// Charges the size of a request's body to its senders.
@@ -97,7 +105,7 @@ package final class RequestLimits: Sendable {
         guard isEmpty else { return }
         try require(
             .refused(retryAfter: rates.refusedTokens.period / rates.refusedTokens.count),
-            .refusedTokens, rates.refusedTokens)
+            .refusedTokens, rates.refusedTokens, of: "\(address)")
     }
 
     /// Counts an invalid token.
@@ -113,10 +121,20 @@ package final class RequestLimits: Sendable {
     }
 
     private func require(
-        _ verdict: TokenBucket.Verdict, _ reason: RequestLimit, _ rate: TokenRate
+        _ verdict: TokenBucket.Verdict, _ reason: RequestLimit, _ rate: TokenRate,
+        of sender: @autoclosure () -> String
     ) throws(ProblemDetails) {
         guard case .refused(let milliseconds) = verdict else { return }
         metrics.requestRefused(reason)
+        if let log {
+            let sender = sender()
+            log.log(
+                .rateLimit, of: "\(reason.rawValue) \(sender)",
+                [
+                    "limit": "\(reason.rawValue)", "sender": "\(sender)",
+                    "rate": "\(rate.count) in \(rate.period) ms",
+                ])
+        }
         throw Problem.rateLimited(reason, rate, retryAfter: Int((milliseconds + 999) / 1_000))
     }
 
@@ -178,10 +196,11 @@ package final class RequestAccount: Sendable {
     private let loop: any EventLoop
     private let state = Mutex(State())
 
-    init(_ limits: RequestLimits, _ channel: any Channel) {
+    /// - Parameter source: The address that the request is counted for; `nil` for none.
+    init(_ limits: RequestLimits, source: SourceAddress?, on loop: any EventLoop) {
         self.limits = limits
-        source = SourceAddress(channel.remoteAddress)
-        loop = channel.eventLoop
+        self.source = source
+        self.loop = loop
     }
 
     /// Records the request's token.

@@ -48,10 +48,10 @@ package struct RouteTable: Sendable {
         var answer: RouteResponse
         if let tracing, route.isTraced {
             answer = try await tracing.request(request, to: route) {
-                try await self.answer(request, to: route, context: context, logger: logger)
+                try await self.loggedAnswer(request, to: route, context: context, logger: logger)
             }
         } else {
-            answer = try await self.answer(request, to: route, context: context, logger: logger)
+            answer = try await loggedAnswer(request, to: route, context: context, logger: logger)
         }
         if method == .GET {
             answer.omitKnown(request.head.headers)
@@ -61,11 +61,37 @@ package struct RouteTable: Sendable {
         return answer
     }
 
+    private func loggedAnswer(
+        _ request: GatewayRequest, to route: GatewayRoute, context: GatewayContext,
+        logger: Logger
+    ) async throws -> RouteResponse {
+        let began = ContinuousClock.now
+        let answer = try await answer(request, to: route, context: context, logger: logger)
+        // Within the span, if there is one, so that the record has its id.
+        logger.debug(
+            "a request was answered",
+            metadata: [
+                "method": "\(request.head.method.rawValue)", "route": "\(route.template)",
+                "app": "\(context.text("app"))", "client": "\(context.text("client"))",
+                "status": "\(answer.head.status.code)",
+                "milliseconds": "\((ContinuousClock.now - began) / .milliseconds(1))",
+            ])
+        return answer
+    }
+
     private func answer(
         _ request: GatewayRequest, to route: GatewayRoute, context: GatewayContext,
         logger: Logger
     ) async throws -> RouteResponse {
-        let account = limits.map { RequestAccount($0, context.channel) }
+        let account: RequestAccount?
+        do throws(ProblemDetails) {
+            let source = try request.source.get()
+            account = limits.map {
+                RequestAccount($0, source: source, on: context.channel.eventLoop)
+            }
+        } catch {
+            return error.answer
+        }
         defer { account?.close() }
         var request = request
         request.account = account
@@ -147,10 +173,7 @@ package struct GatewayRoute: Sendable {
     package init(_ method: HTTPMethod, _ path: String, _ handler: @escaping Handler) {
         self.method = method
         self.path = Self.path(path)
-        let segments = path.split(separator: "/").map {
-            $0.hasPrefix(":") ? "/{\($0.dropFirst())}" : "/\($0)"
-        }
-        template = segments.isEmpty ? "/" : segments.joined()
+        template = Self.template(of: path)
         isTraced = path.hasPrefix("/v1/") && !path.contains(":client")
         self.handler = handler
     }
@@ -159,6 +182,14 @@ package struct GatewayRoute: Sendable {
     package static func document(of port: OpenAPIDocument.Port, limits: Limits) -> GatewayRoute {
         let answer = RouteResponse(.ok, json: OpenAPIDocument(of: port, limits: limits).json)
         return GatewayRoute(.GET, OpenAPIDocument.path) { _, _ in answer }
+    }
+
+    /// Returns the ``template`` of a path.
+    static func template(of path: String) -> String {
+        let segments = path.split(separator: "/").map {
+            $0.hasPrefix(":") ? "/{\($0.dropFirst())}" : "/\($0)"
+        }
+        return segments.isEmpty ? "/" : segments.joined()
     }
 
     /// The segments of a path; those that start with a colon match any text.

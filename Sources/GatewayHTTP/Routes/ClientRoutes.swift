@@ -65,11 +65,17 @@ extension GatewayRoutes {
     func getClient(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse
     {
-        let (key, _) = try await client(request, context)
+        let token = try await token(request, context)
+        let key = try context.clientKey()
+        if !token.grants(.operatorRead, for: key.app) {
+            try authorizer.requireClient(token, key, backendMay: true)
+        }
         guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
         guard let record = registry.record(key) else { throw Problem.unknownClient }
         return try await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
-            try RouteResponse(.ok, document: Self.document(record))
+            var document = [try Self.document(record)]
+            try await explainer.describe(&document, app: key.app)
+            return try RouteResponse(.ok, document: document[0])
         }
     }
 
@@ -92,7 +98,7 @@ extension GatewayRoutes {
     func listClients(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse
     {
-        let app = try await app(request, context, .clientsWrite)
+        let app = try await app(request, context, .clientsWrite, .operatorRead)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         let attribute = try request.queryValue("attribute").map(Self.attribute)
         let limitMax = 1000
@@ -104,11 +110,16 @@ extension GatewayRoutes {
             limit = number
         }
         let after = try request.queryValue("after")
+        let prefix = try request.queryValue("prefix") ?? ""
+        guard prefix.isEmpty || Identifier.isValid(prefix) else {
+            throw Problem.wrong(
+                Faults("prefix", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
+        }
         return try await documents.run(.large, for: app) {
             let page: RegistrationPage
             do {
                 page = try await store.registrations(
-                    app: app, attribute: attribute, after: after, limit: limit)
+                    app: app, attribute: attribute, prefix: prefix, after: after, limit: limit)
             } catch let error as StoreError {
                 throw Problem.store(error)
             }
@@ -118,6 +129,7 @@ extension GatewayRoutes {
                 document.clients.append(
                     try Self.document(stored.record(of: row.key.client)))
             }
+            try await explainer.describe(&document.clients, app: app)
             if page.hasMore { document.after = page.rows.last?.key.client }
             return try RouteResponse(.ok, document: document)
         }

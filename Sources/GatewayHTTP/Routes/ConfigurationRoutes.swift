@@ -31,7 +31,7 @@ extension GatewayRoutes {
     private func requireOperatorOfAll(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws {
-        try authorizer.require(.operate, try await token(request, context), app: "*")
+        try authorizer.require(.operate, for: try await token(request, context), app: "*")
     }
 
     private static func answer(

@@ -19,7 +19,7 @@ extension GatewayRoutes {
     func explainChanges(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
-        let app = try await app(request, context, .changesWrite)
+        let app = try await app(request, context, .changesWrite, .operatorRead)
         let body = try await request.bytes(upTo: limits.postBytesMax)
         return try await documents.run(.large, for: app) {
             let events = try events(body, of: request)
@@ -68,7 +68,7 @@ extension GatewayRoutes {
     func explainClient(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
-        let app = try await app(request, context, .operate)
+        let app = try await app(request, context, .operatorRead)
         let key = ClientKey(app: app, client: try context.name("client"))
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         return try await documents.run(.large, for: app) {
@@ -80,7 +80,7 @@ extension GatewayRoutes {
     func explainLogged(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
-        let app = try await app(request, context, .operate)
+        let app = try await app(request, context, .operatorRead)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         guard let sequence = UInt64(try context.name("sequence")), sequence <= Int64.max else {
             throw Problem.wrong(Faults("sequence", "must be the number of a change"))
@@ -150,42 +150,91 @@ extension GatewayRoutes {
     func listChanges(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
-        let app = try await app(request, context, .operate)
+        let app = try await app(request, context, .operatorRead)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         let limit = try request.number("limit", in: 1...1_000) ?? 100
         let before = try request.number("before", in: 1...Int.max) ?? Int.max
+        let filter = try Self.changeFilter(request)
         return try await documents.run(.large, for: app) {
-            let page: (rows: [LogRow], next: UInt64?)
-            do {
-                page = try await store.changes(
-                    app: app, before: UInt64(before), after: catalogs.removal(of: app),
-                    limit: limit)
-            } catch let error as StoreError {
-                throw Problem.store(error)
-            }
             var document = ChangePage()
-            for row in page.rows {
-                let logged = try await explainer.logged(row)
-                var change = LoggedChange()
-                change.sequence = row.sequence
-                change.time = timestamp(row.acceptedAt)
-                change.operation = logged.change.operation.rawValue
-                change.urgency = logged.change.urgency.rawValue
-                change.source = row.source
-                change.id = row.eventID
-                change.properties = logged.properties
-                change.entity = logged.change.entity
-                change.entityID = logged.change.id
-                if let decision = try? logged.ruleSet.decide(logged.change, limits: limits) {
-                    change.unmatched = decision.isUnmatched
-                    change.broad = decision.isBroad
-                    change.kinds = logged.ruleSet.keysByKind(decision)
-                }
-                document.changes.append(change)
+            document.before = UInt64(before)
+            for _ in 0..<(filter.isEmpty ? 1 : Self.filteredPagesMax) {
+                guard document.changes.count < limit, let next = document.before,
+                    context.channel.isActive
+                else { break }
+                document.before = try await list(
+                    app, before: next, limit: limit, filter, in: &document.changes)
+                await Task.yield()
             }
-            document.before = page.next
             return try RouteResponse(.ok, document: document, headers: Self.notStored)
         }
+    }
+
+    /// The maximum number of pages of the log that are searched for one page of filtered changes,
+    /// and their size in rows.
+    private static let filteredPagesMax = 20
+    private static let filteredRows = 250
+
+    private static func changeFilter(_ request: GatewayRequest) throws -> ChangeFilter {
+        var filter = ChangeFilter()
+        filter.entity = try request.queryValue("entity")
+        filter.entityID = try request.queryValue("entityID")
+        filter.kind = try request.queryValue("kind")
+        filter.source = try request.queryValue("source")
+        switch try request.queryValue("unmatched") {
+        case nil, "false"?: break
+        case "true"?: filter.isUnmatchedOnly = true
+        default: throw Problem.wrong(Faults("unmatched", "must be true or false"))
+        }
+        return filter
+    }
+
+    /// Appends changes of one page of the log that pass a filter, until there are `limit`; returns
+    /// the cursor of what was not searched.
+    private func list(
+        _ app: String, before: UInt64, limit: Int, _ filter: ChangeFilter,
+        in changes: inout [LoggedChange]
+    ) async throws -> UInt64? {
+        let page: (rows: [LogRow], next: UInt64?)
+        do {
+            page = try await store.changes(
+                app: app, before: before, after: catalogs.removal(of: app),
+                limit: filter.isEmpty ? limit : Self.filteredRows)
+        } catch let error as StoreError {
+            throw Problem.store(error)
+        }
+        for row in page.rows {
+            let logged = try await explainer.logged(row)
+            guard filter.admits(logged.change, source: row.source),
+                let change = listed(logged, filter)
+            else { continue }
+            changes.append(change)
+            if changes.count == limit {
+                return row.sequence == page.rows.last?.sequence ? page.next : row.sequence
+            }
+        }
+        return page.next
+    }
+
+    /// Returns a change as it is listed; `nil` if it does not pass the filter.
+    private func listed(_ logged: Explainer.Logged, _ filter: ChangeFilter) -> LoggedChange? {
+        var change = LoggedChange()
+        change.sequence = logged.row.sequence
+        change.time = timestamp(logged.row.acceptedAt)
+        change.operation = logged.change.operation.rawValue
+        change.urgency = logged.change.urgency.rawValue
+        change.source = logged.row.source
+        change.id = logged.row.eventID
+        change.properties = logged.properties
+        change.entity = logged.change.entity
+        change.entityID = logged.change.id
+        if let decision = try? logged.ruleSet.decide(logged.change, limits: limits) {
+            change.unmatched = decision.isUnmatched
+            change.broad = decision.isBroad
+            change.kinds = logged.ruleSet.keysByKind(decision)
+        }
+        let kinds = change.kinds?.members.map(\.name) ?? []
+        return filter.admits(kinds: kinds, isUnmatched: change.unmatched ?? false) ? change : nil
     }
 }
 

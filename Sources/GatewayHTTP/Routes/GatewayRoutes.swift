@@ -4,6 +4,8 @@ import GatewayEngine
 import GatewayRecords
 import GatewaySigning
 import GatewayStorage
+import GatewayTLS
+import Logging
 import NIOCore
 import NIOHTTP1
 import WidgetModel
@@ -70,7 +72,7 @@ package struct GatewayRoutes: Sendable {
         (.POST, appPath + "/catalog/diff", compareCatalog),
         (.POST, changesPath, postChanges),
         (.GET, changesPath, listChanges),
-        (.POST, appPath + "/changes/explain", explainChanges),
+        (.POST, explainChangesPath, explainChanges),
         (.GET, appPath + "/changes/:sequence/explain", explainLogged),
         (.POST, appPath + "/reloads", postReload),
         (.GET, appPath + "/clients", listClients),
@@ -94,6 +96,11 @@ package struct GatewayRoutes: Sendable {
     static let reloadsPath = clientPath + "/reloads"
     /// The route that also answers senders of events, which the admin port has not.
     static let changesPath = appPath + "/changes"
+
+    /// The only route that reads with another method than GET, because it needs a body.
+    private static let explainChangesPath = changesPath + "/explain"
+    /// ``GatewayRoute/template`` of that route.
+    package static let explainChangesTemplate = GatewayRoute.template(of: explainChangesPath)
 
     private static let appPath = "/v1/apps/:app"
     private static let clientPath = appPath + "/clients/:client"
@@ -123,19 +130,19 @@ package struct GatewayRoutes: Sendable {
             authorization == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
         let token = try authorizer.token(
-            authorization, from: request.account?.source, request.account?.limits,
+            authorization, from: request.address, request.account?.limits,
             certificateURIs: { uris })
         request.account?.identify(token)
         return token
     }
 
-    /// The app of the path, after a check that the token has the scope for it.
+    /// The app of the path, after a check that the token has one of the scopes for it.
     func app(
-        _ request: GatewayRequest, _ context: GatewayContext, _ scope: Scope
+        _ request: GatewayRequest, _ context: GatewayContext, _ scopes: Scope...
     ) async throws -> String {
         let token = try await token(request, context)
         let app = try context.name("app")
-        try authorizer.require(scope, token, app: app)
+        try authorizer.require(scopes, for: token, app: app)
         return app
     }
 
@@ -169,8 +176,13 @@ extension GatewayRoutes {
             defer { documents.release(replaced, of: app) }
             let outcome = try await changes.putCatalog(
                 catalog, contentType: contentType ?? "", body: body, precondition)
+            if replaced !== catalogs.ruleSet(of: app) {
+                authorizer.log?.log(
+                    .catalog, of: app,
+                    ["app": "\(app)", "kinds": "\(catalog.widgets.count)"])
+            }
             var document = CatalogTaken()
-            (document.app, document.kinds) = (app, outcome.kinds)
+            (document.app, document.kinds) = (app, catalog.widgets.count)
             document.sequence = outcome.document.sequence
             document.warnings = catalog.warnings
             return try RouteResponse(
@@ -209,7 +221,7 @@ extension GatewayRoutes {
     func getCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
-        let app = try await app(request, context, .catalogWrite)
+        let app = try await app(request, context, .catalogWrite, .operatorRead)
         guard let document = catalogs.document(of: app) else { throw Problem.unknownApp }
         try request.requireAcceptable(document.contentType)
         return RouteResponse(
@@ -264,6 +276,12 @@ extension GatewayRoutes {
         guard let scope = ReloadScope(document) else {
             throw Problem.wrong(
                 Faults("", #"must be {"all": true}, {"kind": "…"} or {"client": "…"}"#))
+        }
+        if case .kind(let kind) = scope, let ruleSet = catalogs.ruleSet(of: app),
+            ruleSet.since(kind: kind) == nil, let hint = ruleSet.nearestKind(to: kind)
+        {
+            throw Problem.wrong(
+                Faults("kind", "is not declared in the app's catalog; did you mean `\(hint)`?"))
         }
         let sequence = try await changes.reload(scope, app: app)
         return try RouteResponse(.accepted, document: ReloadTaken(sequence: sequence))

@@ -40,7 +40,7 @@ extension GatewayRoutes {
     func listAttempts(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse
     {
-        let app = try await app(request, context, .operate)
+        let app = try await app(request, context, .operatorRead)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         var query = PushAttemptQuery(app: app)
         var faults = Faults()
@@ -83,7 +83,7 @@ extension GatewayRoutes {
     func listEvents(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse
     {
-        let app = try await app(request, context, .operate)
+        let app = try await app(request, context, .operatorRead)
         guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
         var document = PushEvents()
         document.events = push?.events.events(of: app).map(\.document) ?? []
@@ -116,6 +116,7 @@ extension PushAttemptRow {
         attempt.ms = milliseconds
         attempt.reason = reason
         attempt.reference = reference
+        attempt.sequence = sequence
         return attempt
     }
 }

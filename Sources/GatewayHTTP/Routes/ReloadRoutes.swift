@@ -40,7 +40,7 @@ extension GatewayRoutes {
             throw Problem.unavailable("The gateway has too many streams; retry later.")
         }
         let wait = Self.wait(request.head.headers.values(FieldName.prefer))
-        admission.registry.noteSeen(admitted.key)
+        admission.registry.noteSeen(admitted.key, now: clock.wallMilliseconds())
         if !isHead {
             metrics.polls.increment()
             if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
@@ -76,7 +76,7 @@ extension GatewayRoutes {
         let stale = answer.stale
         guard case .after = answer.point, !stale.all,
             admission.registry.noteTold(admitted.key, stale.sequence),
-            let accepted = changes.acceptTime(of: stale.sequence)
+            let accepted = changes.accepted.time(of: stale.sequence)
         else { return }
         metrics.freshnessSent[.poll]?.record(
             Double(max(0, clock.wallMilliseconds() - accepted)) / 1000, kind: stale.kindLabel)

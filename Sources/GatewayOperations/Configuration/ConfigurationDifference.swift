@@ -18,9 +18,14 @@ package struct ConfigurationState: Sendable, Equatable {
     }
 
     /// The present state of a configuration.
-    package init(_ configuration: GatewayConfiguration) {
+    ///
+    /// - Parameter readable: The files that may be read; `nil` for all. The contents of others do not
+    ///   matter, because their option differs.
+    package init(_ configuration: GatewayConfiguration, readable: Set<String>? = nil) {
         texts = configuration.texts
-        contents = configuration.files.compactMapValues { ConfigurationFile.contents(of: $0) }
+        contents = configuration.files.compactMapValues { file in
+            readable?.contains(file) == false ? nil : ConfigurationFile.contents(of: file)
+        }
         denied = configuration.denied
     }
 
@@ -67,8 +72,9 @@ package struct ConfigurationChange: Sendable, Equatable {
 extension ConfigurationSchema {
     /// The options, including those below them, whose changes a running gateway applies.
     private static let live = [
-        "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCertificates", "issuers",
-        "certificates", "denied", "retention", "apns", "push", "webhooks", "log",
+        "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCRL", "tls.clientCertificates",
+        "issuers", "issuerKeys", "certificates", "denied", "retention", "apns", "push", "webhooks",
+        "log",
     ]
 
     /// Whether a running gateway applies a change of an option.

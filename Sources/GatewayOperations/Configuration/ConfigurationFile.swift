@@ -2,9 +2,8 @@ import Foundation
 
 /// The files that a configuration names: regular files of bounded size.
 ///
-/// An operator may compare a configuration that comes by network with the one in force, and it names
-/// any path of the host: a device without end, or a pipe without a writer, must not hold the thread
-/// that reads it.
+/// A path may lead elsewhere by mistake: a device without end, or a pipe without a writer, must not hold
+/// the thread that reads it.
 enum ConfigurationFile {
     /// The maximum size of a file, in bytes; certificates and keys are far smaller.
     static let bytesMax = 16 << 20

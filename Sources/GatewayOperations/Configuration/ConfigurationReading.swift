@@ -17,10 +17,16 @@ package struct ConfigurationLayers {
     /// The value of each option that is set, by key.
     private let values: [String: String]
     private let fileKeys: [String]
+    /// The options that environment variables set.
+    package let variables: [String]
     /// The file, if one was named.
     let file: String?
     /// The variables of OpenTelemetry.
     let openTelemetry: OpenTelemetryVariables
+    /// Whether the document could not be read at all.
+    let isUnreadable: Bool
+    /// The files that may be read; `nil` for all.
+    private let readable: Set<String>?
     /// The faults found so far.
     package private(set) var faults = Faults()
 
@@ -30,18 +36,20 @@ package struct ConfigurationLayers {
     ///   - file: A YAML or JSON file, if one was named.
     ///   - flags: The values of the command line, by key.
     ///   - environment: The process's environment.
-    ///   - document: A document to read instead of the file.
+    ///   - received: A document to read instead of the file.
     package init(
         file: String?, flags: [String: String], environment: [String: String],
-        document: [UInt8]? = nil
+        received: ReceivedConfiguration? = nil
     ) {
         var texts: [String: String] = [:]
         var faults = Faults()
-        if let document {
-            texts = Self.read(document, "the document", &faults)
+        readable = received?.readable
+        if let received {
+            texts = Self.read(received.document, "the document", &faults)
         } else if let file {
             texts = Self.read(file, &faults)
         }
+        isUnreadable = !faults.isEmpty
         for key in texts.keys.sorted() where ConfigurationSchema.option(for: key) == nil {
             faults.add(key, Self.unknown(key))
         }
@@ -63,12 +71,16 @@ package struct ConfigurationLayers {
             }
             if let text = own ?? common { variables[option.key] = text }
         }
+        self.variables = variables.keys.sorted()
         values = flags.merging(variables) { flag, _ in flag }.merging(texts) { above, _ in above }
         fileKeys = texts.keys.sorted()
         openTelemetry = OpenTelemetryVariables(environment)
         self.file = file
         self.faults = faults
     }
+
+    /// Returns whether a file that the configuration names may be read.
+    func mayRead(_ path: String) -> Bool { readable?.contains(path) ?? true }
 
     /// Converts a key to a variable name: `tls.clientCA` to `TLS_CLIENT_CA`.
     static func variable(_ key: String) -> String {
@@ -112,7 +124,7 @@ package struct ConfigurationLayers {
             // JSON is YAML: one reader for both.
             flatten(try JSONValue(yaml: text), at: "", into: &texts, &faults)
         } catch {
-            faults.add(error, under: "")
+            for fault in error.list { faults.add(fault.place, "\(name) \(fault.message)") }
         }
         return texts
     }
@@ -184,10 +196,10 @@ package struct ConfigurationLayers {
         guard let option = ConfigurationSchema.option(for: key) else { return nil }
         switch option.kind {
         case .choice(let choices) where !choices.contains(text):
-            faults.add(key, "must be one of \(choices.joined(separator: ", "))")
+            faults.add(key, "`\(text)` must be one of \(choices.joined(separator: ", "))")
             return nil
         case .address where Address(text) == nil:
-            faults.add(key, "must be HOST:PORT")
+            faults.add(key, "`\(text)` must be HOST:PORT, with a port from 0 to 65535")
             return nil
         case .text, .path, .address, .choice, .flag, .number, .fraction, .duration, .rate, .texts:
             return text
@@ -198,16 +210,19 @@ package struct ConfigurationLayers {
         guard let text = text(key) else { return nil }
         if text == "true" { return true }
         if text == "false" { return false }
-        faults.add(key, "must be true or false")
+        faults.add(key, "`\(text)` must be true or false")
         return nil
     }
 
     mutating func number(_ key: String) -> Int? {
         guard let text = text(key) else { return nil }
-        guard case .number(let range) = ConfigurationSchema.option(for: key)?.kind,
-            let number = Int(text), range.contains(number)
-        else {
-            faults.add(key, "must be a whole number in range")
+        guard case .number(let range) = ConfigurationSchema.option(for: key)?.kind else {
+            return nil
+        }
+        guard let number = Int(text), range.contains(number) else {
+            faults.add(
+                key,
+                "`\(text)` must be a whole number from \(range.lowerBound) to \(range.upperBound)")
             return nil
         }
         return number
@@ -217,7 +232,7 @@ package struct ConfigurationLayers {
     mutating func fraction(_ key: String) -> Double? {
         guard let text = text(key) else { return nil }
         guard let number = Double(text), (0...1).contains(number) else {
-            faults.add(key, "must be a number from 0 to 1")
+            faults.add(key, "`\(text)` must be a number from 0 to 1")
             return nil
         }
         return number
@@ -227,7 +242,7 @@ package struct ConfigurationLayers {
     package mutating func seconds(_ key: String) -> Int64? {
         guard let text = text(key) else { return nil }
         guard let seconds = DurationText.seconds(text), seconds > 0, seconds <= 3650 * 86_400 else {
-            faults.add(key, "must be a duration such as 90s, 15m, 1h or 7d")
+            faults.add(key, "`\(text)` must be a duration such as 90s, 15m, 1h or 7d")
             return nil
         }
         return seconds
@@ -237,7 +252,7 @@ package struct ConfigurationLayers {
     mutating func rate(_ key: String) -> TokenRate? {
         guard let text = text(key) else { return nil }
         guard let rate = RateLimits.read(text) else {
-            faults.add(key, "must be a rate such as `100/1s` or `100/1s burst 1000`")
+            faults.add(key, "`\(text)` must be a rate such as `100/1s` or `100/1s burst 1000`")
             return nil
         }
         return rate

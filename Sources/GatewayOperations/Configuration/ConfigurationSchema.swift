@@ -1,5 +1,6 @@
 import GatewaySettings
 import GatewaySigning
+import GatewayTLS
 import WidgetModel
 
 /// One option of the configuration: its key, its kind and its meaning.
@@ -63,7 +64,7 @@ package enum ConfigurationSchema {
             help:
                 "Port for metrics, health checks and the dashboard: plain HTTP without a token for "
                 + "readers on loopback; on other addresses TLS with the same certificate, and a "
-                + "token with the scope `operator`."),
+                + "token with the scope `operator`, or `operator:read` to read."),
         option(
             "probes", kind: .address, default: "none",
             help:
@@ -84,9 +85,29 @@ package enum ConfigurationSchema {
             "tls.clientCA", kind: .path, default: "none",
             help: "CA of client certificates. Required for mutual TLS."),
         option(
+            "tls.clientCRL", kind: .path, default: "none",
+            help:
+                "Lists of revoked client certificates, PEM: one of each CA that issues them. A "
+                + "certificate that is listed, or whose CA has no list here or an expired one, is "
+                + "refused. Read again when the file is replaced; open connections continue."),
+        option(
             "tls.clientCertificates", kind: .choice(["none", "optional", "required"]),
             default: "none",
             help: "Whether client certificates are requested."),
+        option(
+            "proxies.trusted", kind: .texts, default: "none",
+            help:
+                "Addresses of proxies that state the addresses of their clients on the TLS port "
+                + "`listen`, such as 10.0.0.7 or 10.0.0.0/8; `limits.connectionsPerAddress`, the "
+                + "rates and the log use them. Nobody else may connect from these addresses."),
+        option(
+            "proxies.protocol", kind: .choice(ProxyProtocol.allCases.map(\.rawValue)),
+            default: "none; required with proxies.trusted",
+            help:
+                "`proxyV2`: each connection of a trusted proxy begins with a header of the PROXY "
+                + "protocol, version 2; others are closed. `forwarded`: its HTTP requests have "
+                + "`Forwarded` (RFC 7239), which the proxy must set or append to; the last entry not "
+                + "of a trusted proxy counts."),
         option(
             "issuers.*.iss", kind: .text, default: "required", help: "`iss` of the issuer's tokens."
         ),
@@ -98,7 +119,18 @@ package enum ConfigurationSchema {
             help: "Scopes that the issuer may grant."),
         option(
             "issuers.*.keys", kind: .path, default: "required",
-            help: "The issuer's public keys: a JWK set or a PEM file."),
+            help:
+                "The issuer's public keys: a file with a JWK set, a JWK or PEM, or the HTTPS URL of a "
+                + "JWK set, which is fetched again as its `max-age` says and when a token names an "
+                + "unknown key. Ed25519, P-256, or RSA of 2,048 bits or more (RS256, PS256)."),
+        option(
+            "issuerKeys.allowedRanges", kind: .texts, default: "none",
+            help:
+                "Addresses that the URLs of keys may have in addition to public ones, such as "
+                + "10.0.0.0/8."),
+        option(
+            "issuerKeys.ca", kind: .path, default: "the system's",
+            help: "Trusted certificates for the URLs of keys, PEM."),
         option(
             "localIssuer", kind: .flag, default: "false",
             help: "Whether tokens of `timeline-gateway token` and of /tokens are accepted."),
@@ -200,6 +232,11 @@ package enum ConfigurationSchema {
             help: "Invalid tokens from one source address; beyond it only tokens that were already "
                 + "verified are accepted."),
         option(
+            "rates.pushAddresses", kind: .rate, default: "64/1d burst 128",
+            help:
+                "New push addresses of one client: those that its registration before did not have. "
+                + "Beyond it a registration with new ones gets 429. Counted since the start."),
+        option(
             "limits.eventBytes", kind: limit, default: "65536", help: "Maximum bytes of an event."),
         option(
             "limits.postEvents", kind: limit, default: "1000",
@@ -220,6 +257,11 @@ package enum ConfigurationSchema {
             "limits.registrationWidgets", kind: limit, default: "200",
             help: "Maximum number of widgets in a registration."),
         option(
+            "limits.pushAddresses", kind: limit, default: "64",
+            help:
+                "Maximum number of different push addresses in a registration, those of its controls "
+                + "included."),
+        option(
             "limits.widgetKeys", kind: limit, default: "256",
             help: "Maximum number of keys a widget depends on."),
         option(
@@ -236,8 +278,8 @@ package enum ConfigurationSchema {
         option(
             "limits.versionKeys", kind: limit, default: "1000000",
             help:
-                "Maximum number of keys whose versions are in memory, per app and event loop; 16 to 48 "
-                + "bytes each."),
+                "Maximum number of keys whose versions are in memory, per app; 20 bytes each, shared by "
+                + "all event loops."),
         option(
             "limits.clientsPerApp", kind: limit, default: "1000000",
             help:

@@ -14,6 +14,7 @@ extension GatewayConfiguration {
                 demandsClientCertificate
                 ? .required(authorities: .file(clientCA)) : .optional(authorities: .file(clientCA))
         }
+        settings.revocationLists = clientCRL.map { .file($0) }
         let (certificate, key): (String, String)
         switch certificates {
         case .files(let certificateFile, let keyFile):
@@ -29,8 +30,10 @@ extension GatewayConfiguration {
             let option =
                 error.message.contains(key)
                 ? "tls.key"
-                : clientCA.map(error.message.contains) ?? false
-                    ? "tls.clientCA" : "tls.certificate"
+                : clientCRL.map(error.message.contains) ?? false
+                    ? "tls.clientCRL"
+                    : clientCA.map(error.message.contains) ?? false
+                        ? "tls.clientCA" : "tls.certificate"
             throw Faults(option, error.message)
         }
     }

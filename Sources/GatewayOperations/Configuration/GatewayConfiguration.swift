@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewaySettings
 import GatewaySigning
 import GatewayStorage
@@ -35,10 +36,18 @@ package struct GatewayConfiguration: Sendable {
     package var certificates: Certificates
     /// The CA of client certificates.
     package var clientCA: String?
+    /// The file with the lists of revoked client certificates; `nil` to check none.
+    package var clientCRL: String?
     /// Whether a client certificate is required.
     package var demandsClientCertificate = false
+    /// The proxies that state the addresses of their clients; `nil` for none.
+    package var proxies: TrustedProxies?
     /// The trusted issuers of tokens.
-    package var issuers: [TrustedIssuer] = []
+    package var issuers: [IssuerSettings] = []
+    /// The address ranges allowed for the URLs of keys in addition to public addresses.
+    package var issuerKeyRanges: [AddressRange] = []
+    /// The file with the certificates to trust at the URLs of keys; `nil` for the system's.
+    package var issuerKeyTrust: String?
     /// The rights of client certificates.
     package var certificateGrants: [CertificateGrant] = []
     /// Tokens that are rejected although they verify.
@@ -95,7 +104,7 @@ package struct GatewayConfiguration: Sendable {
     /// Settings without an effect, one line for each.
     package fileprivate(set) var notices: [String] = []
     /// The configuration file, if there is one.
-    private var file: String?
+    package private(set) var file: String?
     /// Whether the gateway runs in development mode, without configuration: its own certificates
     /// and issuer, loopback only.
     package var isDevelopment: Bool
@@ -124,9 +133,15 @@ package struct GatewayConfiguration: Sendable {
 
     /// Reads a configuration.
     ///
+    /// - Parameter checksFiles: Whether the files that it names are read, too, and checked for what
+    ///   would only be noticed later, such as an expired certificate.
     /// - Throws: ``Faults`` with all errors.
-    package init(_ layers: ConfigurationLayers) throws(Faults) {
+    package init(
+        _ layers: ConfigurationLayers, checksFiles: Bool = false
+    ) throws(Faults) {
         var layers = layers
+        // Of a document that is not read, every required option would be missing.
+        guard !layers.isUnreadable else { throw layers.faults }
         data = layers.required("data")
         listen =
             layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
@@ -145,10 +160,17 @@ package struct GatewayConfiguration: Sendable {
         if mode != "none", clientCA == nil {
             layers.fault("tls.clientCA", "is required if tls.clientCertificates is not none")
         }
-        if mode == "none" { clientCA = nil }
+        clientCRL = layers.text("tls.clientCRL")
+        if clientCRL != nil, clientCA == nil {
+            layers.fault("tls.clientCRL", "has no effect without tls.clientCA")
+        }
+        if mode == "none" { (clientCA, clientCRL) = (nil, nil) }
         localIssuer = layers.flag("localIssuer") ?? false
         isDevelopment = false
+        proxies = Self.proxies(&layers)
         issuers = Self.issuers(&layers)
+        issuerKeyRanges = Self.ranges(&layers, "issuerKeys.allowedRanges")
+        issuerKeyTrust = layers.text("issuerKeys.ca")
         certificateGrants = Self.certificateGrants(&layers)
         denied = Denylist(&layers)
         algorithm =
@@ -187,6 +209,13 @@ package struct GatewayConfiguration: Sendable {
         if denied.count > 0 { texts["denied"] = "\(denied.count) entries" }
         file = layers.file
         notices = layers.openTelemetry.notices
+        if localIssuer, !listen.isLoopback {
+            notices.append(
+                "localIssuer: whoever can read \(data) can issue tokens for every app, and \(listen) "
+                    + "is reachable from other machines")
+        }
+        checkPorts(&layers)
+        if checksFiles { check(&layers) }
         guard layers.faults.isEmpty else { throw layers.faults }
     }
 
@@ -215,6 +244,7 @@ package struct GatewayConfiguration: Sendable {
         set(\.catalogKindsMax, "catalogKinds")
         set(\.registrationBytesMax, "registrationBytes")
         set(\.registrationWidgetsMax, "registrationWidgets")
+        set(\.pushAddressesMax, "pushAddresses")
         set(\.widgetKeysMax, "widgetKeys")
         set(\.clientKeysMax, "clientKeys")
         set(\.changeKeysMax, "changeKeys")
@@ -227,6 +257,7 @@ package struct GatewayConfiguration: Sendable {
         rates.app = layers.rate("rates.app") ?? rates.app
         rates.client = layers.rate("rates.client") ?? rates.client
         rates.refusedTokens = layers.rate("rates.refusedTokens") ?? rates.refusedTokens
+        rates.pushAddresses = layers.rate("rates.pushAddresses") ?? rates.pushAddresses
         quota.clientsMax = layers.number("limits.clientsPerApp") ?? quota.clientsMax
         quota.logBytesMax = layers.number("limits.logBytesPerApp") ?? quota.logBytesMax
         if let keys = layers.number("limits.versionKeys") { coreLimits.versionKeysMax = keys }
@@ -245,7 +276,7 @@ package struct GatewayConfiguration: Sendable {
         return Set(names.compactMap(Scope.init(rawValue:)))
     }
 
-    private static func issuers(_ layers: inout ConfigurationLayers) -> [TrustedIssuer] {
+    private static func issuers(_ layers: inout ConfigurationLayers) -> [IssuerSettings] {
         layers.places(of: "issuers").compactMap { place in
             let prefix = "issuers.\(place)"
             let iss = layers.required("\(prefix).iss")
@@ -254,21 +285,82 @@ package struct GatewayConfiguration: Sendable {
             let scopes = scopes(&layers, "\(prefix).scopes")
             let path = layers.required("\(prefix).keys")
             guard !path.isEmpty else { return nil }
-            guard let keys = keys(path) else {
-                layers.fault("\(prefix).keys", "\(path) contains no Ed25519 or P-256 public key")
-                return nil
+            guard let keys = keys(path, &layers, at: "\(prefix).keys") else { return nil }
+            let isRepeated = layers.places(of: "issuers").prefix { $0 < place }.contains {
+                layers.text(raw: "issuers.\($0).iss") == iss
+                    && layers.text(raw: "issuers.\($0).keys") == path
             }
-            return TrustedIssuer(
+            if isRepeated {
+                layers.fault(
+                    "\(prefix).keys", "repeats an earlier entry with the same iss and keys")
+            }
+            return IssuerSettings(
                 iss: iss, apps: apps.contains("*") ? .any : .only(Set(apps)), scopes: scopes,
                 keys: keys)
         }
     }
 
-    private static func keys(_ path: String) -> JWKSet? {
-        guard let data = ConfigurationFile.contents(of: path) else { return nil }
-        if let set = try? JWKSet(parsing: Array(data)), !set.keys.isEmpty { return set }
-        if let key = try? VerificationKey(pem: Array(data)) { return JWKSet([key]) }
-        return nil
+    private static func keys(
+        _ source: String, _ layers: inout ConfigurationLayers, at key: String
+    ) -> IssuerSettings.Keys? {
+        if source.contains("://") {
+            do throws(WebhookEndpoint.Fault) {
+                return .url(try WebhookEndpoint(source))
+            } catch {
+                layers.fault(key, WebhookObjection.url(error).message)
+                return nil
+            }
+        }
+        guard layers.mayRead(source) else { return .set(JWKSet()) }
+        guard let data = ConfigurationFile.contents(of: source) else {
+            layers.fault(key, "\(source) cannot be read")
+            return nil
+        }
+        if let key = try? VerificationKey(pem: Array(data)) { return .set(JWKSet([key])) }
+        let parsed = try? JWKSet(parsing: Array(data))
+        guard let set = parsed, !set.keys.isEmpty else {
+            let reasons = parsed?.skipped ?? []
+            layers.fault(
+                key,
+                "\(source) contains no public key: \(VerificationKey.kinds)"
+                    + (reasons.isEmpty ? "" : " (\(reasons.joined(separator: "; ")))"))
+            return nil
+        }
+        if set.repeatsKids {
+            layers.fault(key, "\(source) has several keys with the same kid; tokens name only one")
+        }
+        return .set(set)
+    }
+
+    private static func ranges(
+        _ layers: inout ConfigurationLayers, _ key: String
+    ) -> [AddressRange] {
+        (layers.texts(key) ?? []).compactMap { text in
+            let range = AddressRange(text)
+            if range == nil {
+                layers.fault(
+                    key, "`\(text)` is not an address range such as 10.0.0.0/8 or fd00::/8")
+            }
+            return range
+        }
+    }
+
+    private static func proxies(_ layers: inout ConfigurationLayers) -> TrustedProxies? {
+        let ranges = ranges(&layers, "proxies.trusted")
+        let name = layers.text("proxies.protocol")
+        guard layers.text(raw: "proxies.trusted") != nil else {
+            if name != nil {
+                layers.fault("proxies.trusted", "is required if proxies.protocol is set")
+            }
+            return nil
+        }
+        guard let proxyProtocol = name.flatMap(ProxyProtocol.init(rawValue:)) else {
+            if layers.text(raw: "proxies.protocol") == nil {
+                layers.fault("proxies.protocol", "is required if proxies.trusted is set")
+            }
+            return nil
+        }
+        return TrustedProxies(ranges, by: proxyProtocol)
     }
 
     private static func certificateGrants(
@@ -280,6 +372,65 @@ package struct GatewayConfiguration: Sendable {
                 uri: layers.required("\(prefix).uri"), app: layers.required("\(prefix).app"),
                 scopes: scopes(&layers, "\(prefix).scopes"))
         }
+    }
+
+    /// Rejects ports that have the address of another one.
+    private func checkPorts(_ layers: inout ConfigurationLayers) {
+        let ports: [(option: String, address: Address?)] = [
+            ("listen", listen), ("admin", admin), ("probes", probes),
+        ]
+        for (index, port) in ports.enumerated() {
+            guard let address = port.address, address.port != 0,
+                let same = ports[..<index].first(where: { $0.address == address })
+            else { continue }
+            layers.fault(port.option, "\(address) is the address of `\(same.option)`, too")
+        }
+    }
+
+    /// Adds the faults of files and directories to those of the document; an option with a fault
+    /// already gets no other.
+    private func check(_ layers: inout ConfigurationLayers) {
+        var found = Faults()
+        do {
+            try checkFiles()
+        } catch let faults as Faults {
+            found = faults
+        } catch {
+            found.add("", "\(error)")
+        }
+        let now = Date()
+        if let context = try? tlsContext(now: Int64(now.timeIntervalSince1970)) {
+            if context.notAfter < now {
+                found.add(
+                    "tls.certificate",
+                    "has expired on \(context.notAfter.ISO8601Format()); clients will not connect")
+            }
+            if let host = publicURL.flatMap({ URL(string: $0)?.host() }),
+                !context.isCertificate(of: host)
+            {
+                found.add("tls.certificate", "is not valid for \(host), the host of publicURL")
+            }
+        }
+        if let reason = Self.unusable(directory: data) { found.add("data", reason) }
+        let known = Set(layers.faults.list.map(\.place))
+        for fault in found.list where !known.contains(fault.place) {
+            layers.fault(fault.place, fault.message)
+        }
+    }
+
+    /// Returns why a directory can neither be used nor made.
+    private static func unusable(directory: String) -> String? {
+        var url = URL(filePath: directory).standardizedFileURL
+        var isDirectory: ObjCBool = false
+        while !FileManager.default.fileExists(atPath: url.path, isDirectory: &isDirectory) {
+            guard url.path != "/" else { return nil }
+            url.deleteLastPathComponent()
+        }
+        guard isDirectory.boolValue else { return "\(url.path) is not a directory" }
+        guard FileManager.default.isWritableFile(atPath: url.path) else {
+            return "\(url.path) is not writable"
+        }
+        return nil
     }
 
     /// Reads the configured files, as `serve` would.
@@ -299,6 +450,13 @@ package struct GatewayConfiguration: Sendable {
         } catch {
             faults.add(error, under: "")
         }
+        if let issuerKeyTrust {
+            do throws(TLSError) {
+                _ = try PEMSource.file(issuerKeyTrust).certificateText()
+            } catch {
+                faults.add("issuerKeys.ca", error.message)
+            }
+        }
         do throws(Faults) {
             try tracing?.checkFiles()
         } catch {
@@ -309,10 +467,10 @@ package struct GatewayConfiguration: Sendable {
 
     /// The files that options name, by option.
     var files: [String: String] {
-        texts.filter { key, _ in
-            guard key != "data", let option = ConfigurationSchema.option(for: key) else {
-                return false
-            }
+        texts.filter { key, text in
+            guard key != "data", !text.hasPrefix("https://"),
+                let option = ConfigurationSchema.option(for: key)
+            else { return false }
             if case .path = option.kind { return true }
             return false
         }

@@ -29,7 +29,7 @@ final class AcceptorLoop {
     private var listening: ListeningSocket?
     private var isAccepting = false
     private var acceptsAgain = NIODeadline.distantPast
-    private var places = PlaceTable<PendingConnection>()
+    private var places = SlotTable<PendingConnection>()
     /// The time at which `passOn` is due on the reception; `nil` when it has nothing to pass on.
     private var passingDue: NIODeadline?
     /// The time at which the last wait ended.
@@ -150,9 +150,9 @@ final class AcceptorLoop {
         for _ in 0..<Self.acceptedMax {
             // Reserve a place before accepting: several threads must not all take the last one.
             guard limit.take() else { return pause() }
-            let (socket, address) = Self.accept(listening.descriptor)
+            let (socket, peer) = accept(from: listening.descriptor)
             if socket >= 0 {
-                begin(socket, address)
+                begin(socket, peer)
                 continue
             }
             limit.release()
@@ -166,22 +166,25 @@ final class AcceptorLoop {
         }
     }
 
-    /// Accepts one connection. Returns its socket, or -1 when there is none, and its peer's
-    /// address.
-    private static func accept(_ listener: Int32) -> (Int32, SourceAddress) {
+    /// Accepts one connection. Returns its socket, or -1 when there is none, and its peer.
+    private func accept(from listener: Int32) -> (Int32, TLSPeer) {
         var storage = sockaddr_storage()
         var bytes = UInt32(MemoryLayout<sockaddr_storage>.size)
         // Sound: the kernel writes at most `bytes` bytes; the pointer does not leave the closure.
         return withUnsafeMutableBytes(of: &storage) { storage in
             let socket = gateway_accept(
                 listener, storage.baseAddress, &bytes, O_CLOEXEC | O_NONBLOCK)
-            guard socket >= 0 else { return (socket, .unknown) }
-            let address = storage.prefix(Int(bytes))
-            return (socket, SourceAddress(UnsafeRawBufferPointer(rebasing: address)))
+            guard socket >= 0 else { return (socket, TLSPeer(.unknown)) }
+            let address = SourceAddress.ip(
+                in: UnsafeRawBufferPointer(rebasing: storage.prefix(Int(bytes))))
+            let proxyProtocol = settings.proxyProtocol.flatMap { $0(address) }
+            return (socket, TLSPeer(SourceAddress(ip: address), proxyProtocol))
         }
     }
 
-    private func begin(_ socket: Int32, _ address: SourceAddress) {
+    private func begin(_ socket: Int32, _ peer: TLSPeer) {
+        // A proxy has as many connections as its clients together.
+        let address = peer.proxyProtocol == nil ? peer.address : nil
         guard let permit = limit.permit(for: address) else {
             counters.refuseConnection(.address)
             Glibc.close(socket)
@@ -189,7 +192,8 @@ final class AcceptorLoop {
             return
         }
         let connection = TLSConnection(
-            identity.current, socket: socket, permit: permit, offersHTTP2: settings.offersHTTP2)
+            identity.current, socket: socket, from: peer, permit: permit,
+            offersHTTP2: settings.offersHTTP2)
         guard let connection else {
             ERR_clear_error()
             Glibc.close(socket)
@@ -242,7 +246,7 @@ final class AcceptorLoop {
 
     private func endOverdue() {
         while let arrival = takeOverdue(&handshakes) {
-            counters.failed(.timeout)
+            noteFailure(of: arrival, .timeout, "the handshake was not done in time")
             forget(arrival)
         }
         while let arrival = takeOverdue(&requests) { sayGoodbye(arrival) }
@@ -260,7 +264,7 @@ final class AcceptorLoop {
         listening = nil
         for arrival in places.occupants {
             switch arrival.phase {
-            case .handshaking: forget(arrival)
+            case .proxyHeader, .handshaking: forget(arrival)
             case .open: sayGoodbye(arrival)
             case .closing: break
             }

@@ -37,19 +37,26 @@ package final class ConnectionLimit: Sendable {
 
     /// Returns the permit of a connection that `take` counted; `nil` when its address is at its
     /// limit, and then the connection is still counted.
-    func permit(for address: SourceAddress) -> ConnectionPermit? {
-        guard let perAddressMax else { return ConnectionPermit(limit: self, address: address) }
-        let isAdmitted = addresses.withLock { addresses in
+    ///
+    /// - Parameter address: `nil` for a connection of a proxy, whose address is not counted.
+    func permit(for address: SourceAddress?) -> ConnectionPermit? {
+        let permit = ConnectionPermit(limit: self, address: nil)
+        return address.map { permit.counted(for: $0) } ?? permit
+    }
+
+    /// Counts a connection of an address; returns false when the address is at its limit.
+    fileprivate func count(_ address: SourceAddress) -> Bool {
+        guard let perAddressMax else { return true }
+        return addresses.withLock { addresses in
             guard addresses[address, default: 0] < perAddressMax else { return false }
             addresses[address, default: 0] += 1
             return true
         }
-        return isAdmitted ? ConnectionPermit(limit: self, address: address) : nil
     }
 
-    fileprivate func release(_ address: SourceAddress) {
+    fileprivate func release(_ address: SourceAddress?) {
         release()
-        guard perAddressMax != nil else { return }
+        guard perAddressMax != nil, let address else { return }
         addresses.withLock { addresses in
             guard let count = addresses[address] else { return }
             addresses[address] = count > 1 ? count - 1 : nil
@@ -60,10 +67,17 @@ package final class ConnectionLimit: Sendable {
 /// One connection's place under a limit. Its owner releases it once, with the connection.
 struct ConnectionPermit: Sendable {
     private let limit: ConnectionLimit
-    private let address: SourceAddress
+    /// The address that the connection is counted for; `nil` for none.
+    private let address: SourceAddress?
 
-    fileprivate init(limit: ConnectionLimit, address: SourceAddress) {
+    fileprivate init(limit: ConnectionLimit, address: SourceAddress?) {
         (self.limit, self.address) = (limit, address)
+    }
+
+    /// Returns the permit that replaces this one, which no address is counted for, with one for
+    /// `address`; `nil` when that is at its limit, and then this one stays in force.
+    func counted(for address: SourceAddress) -> ConnectionPermit? {
+        limit.count(address) ? ConnectionPermit(limit: limit, address: address) : nil
     }
 
     /// Uncounts the connection.

@@ -7,6 +7,9 @@ import NIOCore
 final class PendingConnection {
     /// The phase of an accepted connection.
     enum Phase {
+        /// Reading the header of a proxy that is trusted to send one. To `handshaking` when it is
+        /// whole; the connection is dropped when it is invalid, or at the deadline of the handshake.
+        case proxyHeader
         /// The handshake is in progress. To `open` when it is done, to `closing` when it fails; the
         /// connection is dropped at the deadline.
         case handshaking
@@ -20,9 +23,12 @@ final class PendingConnection {
     let connection: TLSConnection
     /// Its token among the places of its loop.
     let token: UInt64
-    var phase = Phase.handshaking
+    var phase: Phase
     /// The deadline of the current phase.
     var deadline: NIODeadline
+    /// The beginning of a proxy's header of which the rest has not arrived; at most
+    /// `ProxyHeader.bytesMax` bytes.
+    var header: [UInt8] = []
     /// Ciphertext that the kernel has not accepted yet. The socket is not read meanwhile, so its
     /// size is bounded by the answer to a single read.
     var unsent: [UInt8] = []
@@ -31,10 +37,16 @@ final class PendingConnection {
     /// The budget for the peer's input.
     var input: InputBudget
 
-    init(_ connection: TLSConnection, token: UInt64, deadline: NIODeadline, now: NIODeadline) {
+    init(
+        _ connection: TLSConnection, token: UInt64, deadline: NIODeadline, now: NIODeadline
+    ) {
         (self.connection, self.token, self.deadline) = (connection, token, deadline)
+        phase = connection.peer.proxyProtocol == .proxyV2 ? .proxyHeader : .handshaking
         input = InputBudget(now: now)
     }
+
+    /// Whether the handshake has neither been completed nor failed.
+    var isBeforeOpen: Bool { phase == .proxyHeader || phase == .handshaking }
 }
 
 /// Reading from peers, and answering them.
@@ -44,18 +56,49 @@ extension AcceptorLoop {
         let count = recv(arrival.connection.socket, input.baseAddress, input.count, 0)
         guard count > 0 else {
             if count < 0, errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR { return }
-            if arrival.phase == .handshaking { counters.failed(.other) }
+            if arrival.isBeforeOpen { counters.failed(.other) }
             // The peer may still be reading; our `close_notify` tells it that nothing was cut off.
             if count == 0, arrival.phase == .open { return sayGoodbye(arrival) }
             return forget(arrival)
         }
         guard arrival.input.spend(count, settings.arrivalInput, now: now) else {
-            if arrival.phase == .handshaking { counters.failed(.other) }
+            if arrival.isBeforeOpen {
+                noteFailure(of: arrival, .other, "the peer sent too much")
+            }
             return forget(arrival)
         }
         // After our `close_notify` only the peer's end matters; its input is discarded.
         guard arrival.phase != .closing else { return }
-        advance(arrival, UnsafeRawBufferPointer(rebasing: input[..<count]))
+        let bytes = UnsafeRawBufferPointer(rebasing: input[..<count])
+        if arrival.phase == .proxyHeader {
+            readHeader(arrival, bytes)
+        } else {
+            advance(arrival, bytes)
+        }
+    }
+
+    /// Reads the header of a proxy, then the bytes that follow it.
+    private func readHeader(_ arrival: PendingConnection, _ bytes: UnsafeRawBufferPointer) {
+        guard arrival.header.isEmpty else {
+            let all = arrival.header + bytes
+            arrival.header = []
+            return all.withUnsafeBytes { readHeader(arrival, $0) }
+        }
+        switch ProxyHeader.read(bytes) {
+        case .incomplete: arrival.header = Array(bytes)
+        case .invalid(let fault):
+            noteFailure(of: arrival, .other, fault.rawValue)
+            forget(arrival)
+        case .complete(let header):
+            let connection = arrival.connection
+            guard connection.count(for: header.client ?? connection.peer.address) else {
+                counters.refuseConnection(.address)
+                return forget(arrival)
+            }
+            arrival.phase = .handshaking
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[header.byteCount...])
+            if !rest.isEmpty { advance(arrival, rest) }
+        }
     }
 
     private func advance(_ arrival: PendingConnection, _ bytes: UnsafeRawBufferPointer) {
@@ -77,7 +120,13 @@ extension AcceptorLoop {
         if isOpen, arrival.phase == .handshaking { becomeOpen(arrival) }
         switch pass.end {
         case .failed(let error):
-            if case .handshakeFailed(let reason) = error.code { counters.failed(reason) }
+            if case .handshakeFailed(let failure) = error.code {
+                let reason =
+                    ProxyHeader.isLikely(in: bytes)
+                    ? "the peer sent a PROXY header, but is no proxy that is trusted to send one"
+                    : error.message
+                noteFailure(of: arrival, failure, reason)
+            }
             beginClosing(arrival)
         case .closeNotify where pass.plaintext == nil:
             sayGoodbye(arrival)
@@ -87,6 +136,14 @@ extension AcceptorLoop {
             }
             if arrival.unsent.isEmpty { handOn(arrival, pass) } else { arrival.first = pass }
         }
+    }
+
+    /// Counts and reports a handshake that failed.
+    func noteFailure(
+        of arrival: PendingConnection, _ failure: HandshakeFailure, _ reason: String
+    ) {
+        counters.failed(failure)
+        settings.onHandshakeFailure?(arrival.connection.peer.address, failure, reason)
     }
 
     private func becomeOpen(_ arrival: PendingConnection) {

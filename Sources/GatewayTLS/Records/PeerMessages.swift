@@ -46,16 +46,16 @@ struct PeerMessages {
     }
 
     private mutating func handshake(_ content: UnsafeRawBufferPointer) -> Action {
+        guard !content.isEmpty else { return .refuse(.unexpectedMessage) }
+        let room = Self.keyUpdate.count + 1 - begun.count
+        begun.append(contentsOf: content.prefix(room))
         // A client may send no other message now, and nothing after a key update in the same
         // record.
-        guard !content.isEmpty, begun.count + content.count <= Self.keyUpdate.count + 1 else {
-            return .refuse(.unexpectedMessage)
-        }
-        begun.append(contentsOf: content)
         guard begun[0] == Self.keyUpdate[0] else { return .refuse(.unexpectedMessage) }
         guard begun.prefix(4).elementsEqual(Self.keyUpdate.prefix(begun.count)) else {
             return .refuse(.decodeError)
         }
+        guard content.count <= room else { return .refuse(.unexpectedMessage) }
         guard begun.count == Self.keyUpdate.count + 1 else { return .none }
         let request = begun[4]
         begun = []

@@ -5,9 +5,9 @@ import NIOCore
 /// Reading from the readers of streams. Their application data is discarded; only TLS's own
 /// messages matter.
 ///
-/// The input of all readers shares a small part of the loop's time, in turns. A timer separates two
-/// turns, because the loop polls its sockets then, which it would not do between two tasks that
-/// follow each other directly.
+/// The input of all readers shares a part of the loop's time, in turns. A pause separates two turns,
+/// in which the loop polls its sockets: it would not do that between two tasks that follow each
+/// other directly.
 extension TLSStreams {
     /// A record that was incomplete when its stream was last read.
     struct IncompleteRecord {
@@ -16,17 +16,14 @@ extension TLSStreams {
         let recordsRead: UInt32
     }
 
-    /// The work of one turn, in units of `InputBudget`: less than 2 ms of CPU.
-    static let turnCostMax = 512 * 1024
-    /// Units for a system call.
-    private static let callCost = 2_048
+    /// The time after which a turn begins no other read. One read adds at most the work of a
+    /// reader's full budget and of the end of its stream.
+    private static let turnTimeMax = TimeAmount.milliseconds(1)
     /// The pause between two turns.
     private static let turnPause = TimeAmount.milliseconds(1)
     /// The most bytes given to OpenSSL at once, because it does not report how many key updates
     /// they contained.
     private static let openSSLBytesMax = 2_048
-    /// Units for a byte that OpenSSL reads, as if all of them were key updates.
-    private static let openSSLByteCost = 40
 
     /// Handles the watcher's events.
     func take(_ news: [StreamWatcher.News]) {
@@ -35,7 +32,17 @@ extension TLSStreams {
             if one.isWritable, stream.phase != .closed { takeRoom(stream) }
             if one.isReadable, stream.phase != .closed { queueForReading(stream) }
         }
-        if readTimer == nil { readTurn() }
+        scheduleReadTurn()
+    }
+
+    /// Reads now, or when the pause after the turn before is over.
+    private func scheduleReadTurn() {
+        guard readTimer == nil, !readable.isEmpty else { return }
+        guard NIODeadline.now() < nextReadTurn else { return readTurn() }
+        readTimer = loop.assumeIsolated().scheduleTask(deadline: nextReadTurn) {
+            self.readTimer = nil
+            self.readTurn()
+        }
     }
 
     private func queueForReading(_ stream: TLSStream) {
@@ -44,40 +51,36 @@ extension TLSStreams {
         readable.append(token(of: stream))
     }
 
-    /// Reads once from each queued stream, until the turn's work is used up.
+    /// Reads once from each queued stream, until the turn's time is over.
+    ///
+    /// The time is measured, not estimated from what was read: how long a record or the end of a
+    /// stream takes depends on the machine and on the registration.
     private func readTurn() {
-        guard !readable.isEmpty else { return }
-        readTurns += 1
-        let now = NIODeadline.now()
-        var cost = 0
-        while cost < Self.turnCostMax, let token = readable.popFirst() {
+        var now = NIODeadline.now()
+        let end = now + Self.turnTimeMax
+        while now < end, let token = readable.popFirst() {
             guard let stream = places[token] else { continue }
             stream.isQueuedForReading = false
-            cost += Self.callCost + receive(stream, now)
+            receive(stream, now)
+            now = .now()
         }
-        guard !readable.isEmpty else { return }
-        readTimer = loop.assumeIsolated().scheduleTask(in: Self.turnPause) {
-            self.readTimer = nil
-            self.readTurn()
-        }
+        nextReadTurn = now + Self.turnPause
+        scheduleReadTurn()
     }
 
     /// Reads with one system call, and queues the stream again if there may be more.
-    ///
-    /// - Returns: The cost, in units of `InputBudget`.
-    private func receive(_ stream: TLSStream, _ now: NIODeadline) -> Int {
+    private func receive(_ stream: TLSStream, _ now: NIODeadline) {
         let bytesMax = stream.keepsOpenSSL ? Self.openSSLBytesMax : input.count
         let count = recv(stream.descriptor, input.baseAddress, bytesMax, Int32(MSG_DONTWAIT))
-        if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { return 0 }
+        if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { return }
         if count < 0, errno == EINTR {
             queueForReading(stream)
-            return 0
+            return
         }
         guard count > 0 else {
             lose(stream)
-            return 0
+            return
         }
-        let spentBefore = stream.input.spent
         if stream.phase == .open {
             take(UnsafeMutableRawBufferPointer(rebasing: input[..<count]), stream, now)
         } else if !stream.input.spend(count, settings.readerInput, now: now) {
@@ -85,8 +88,6 @@ extension TLSStreams {
             lose(stream)
         }
         if stream.phase != .closed { queueForReading(stream) }
-        return stream.keepsOpenSSL
-            ? count * Self.openSSLByteCost : max(count, stream.input.spent - spentBefore)
     }
 
     // MARK: Incomplete records

@@ -47,7 +47,7 @@ package final class TLSStreams: @unchecked Sendable {
     let owner: Owner
     /// Made with the first stream.
     private(set) var engines: Engines?
-    private(set) var places = PlaceTable<TLSStream>()
+    private(set) var places = SlotTable<TLSStream>()
     /// The deadlines of streams that are closing, by their tokens.
     var closing: ExpiryQueue<UInt64>
     var closingTimer: Scheduled<Void>?
@@ -56,11 +56,11 @@ package final class TLSStreams: @unchecked Sendable {
     var readable = CircularBuffer<UInt64>()
     /// The next read turn, while one is due.
     var readTimer: Scheduled<Void>?
+    /// The earliest time of the next read turn.
+    var nextReadTurn = NIODeadline.distantPast
     /// The deadlines of incomplete records, at most one for each stream.
     var recordDeadlines: ExpiryQueue<IncompleteRecord>
     var recordTimer: Scheduled<Void>?
-    /// The number of turns in which readers' input was read.
-    var readTurns = 0
     /// The buffer that sockets are read into and records are decrypted in.
     let input = UnsafeMutableRawBufferPointer.allocate(
         byteCount: MemoryBIO.recordContentBytesMax, alignment: 16)

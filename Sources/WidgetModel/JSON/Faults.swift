@@ -58,15 +58,16 @@ public struct Faults: Error, Sendable, Equatable, CustomStringConvertible {
     ///   - name: The unknown name.
     ///   - candidates: The known names.
     ///   - sign: A prefix of the known name in the written form, such as `$`.
+    ///   - question: The words between the message and the known name.
     public mutating func add(
         _ place: @autoclosure () -> String, _ message: @autoclosure () -> String,
         hint name: String, among candidates: @autoclosure () -> some Sequence<String>,
-        sign: String = ""
+        sign: String = "", question: String = "; did you mean"
     ) {
         count += 1
         guard list.count < Self.keptMax else { return }
         let known = nearest.search(name, among: candidates())
-        let hint = known.map { "; did you mean `\(sign)\($0)`?" } ?? ""
+        let hint = known.map { "\(question) `\(sign)\($0)`?" } ?? ""
         list.append(Fault(place(), message() + hint))
     }
 

@@ -54,6 +54,13 @@ extension ClientRegistration {
         where !kinds.insert(set.kind).inserted {
             faults.add("recommendations[\(index)].kind", "has two sets")
         }
+        let addresses = Self.pushAddresses(of: delivery, controls)
+        if addresses.count > limits.pushAddressesMax {
+            faults.add(
+                "delivery",
+                "has \(addresses.count) different addresses, with those of the controls; at most "
+                    + "\(limits.pushAddressesMax) are allowed")
+        }
         reader.warnUnknown(&warnings)
         guard faults.isEmpty, let platform else { throw faults }
         let registration = ClientRegistration(
@@ -61,6 +68,20 @@ extension ClientRegistration {
             widgets: Self.counted(widgets), recommendations: recommendations, controls: controls,
             delivery: delivery)
         return Reading(registration: registration, warnings: warnings)
+    }
+
+    /// The addresses that pushes go to: the client's own and those of its controls.
+    public var pushAddresses: Set<DeliveryAddress> { Self.pushAddresses(of: delivery, controls) }
+
+    private static func pushAddresses(
+        of delivery: [DeliveryAddress], _ controls: [PlacedControl]
+    ) -> Set<DeliveryAddress> {
+        var addresses = Set(delivery)
+        for control in controls {
+            if let address = control.delivery { addresses.insert(address) }
+        }
+        addresses.remove(.stream)
+        return addresses
     }
 
     /// Merges identical widgets, adding up their counts.

@@ -115,8 +115,9 @@ enum Game {
     }
 
     /// A notification as the campaign's clients understand it.
-    static func telling(_ notification: ReloadNotification, opened: Double) -> Telling {
-        var targets: [Telling.Target] = notification.all ? [.all] : []
+    static func telling(_ notification: ReloadNotification, opened: Double) -> ReceivedNotification
+    {
+        var targets: [ReceivedNotification.Target] = notification.all ? [.all] : []
         for entry in notification.reload {
             guard let kind = WidgetKind(rawValue: entry.kind) else {
                 targets.append(.foreign(entry.kind))
@@ -129,7 +130,8 @@ enum Game {
             default: targets.append(.kind(kind))
             }
         }
-        return Telling(sequence: notification.sequence, targets: targets, opened: opened)
+        return ReceivedNotification(
+            sequence: notification.sequence, targets: targets, opened: opened)
     }
 }
 

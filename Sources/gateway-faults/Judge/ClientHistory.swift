@@ -19,7 +19,7 @@ struct ClientHistory {
     private var generation: Int
     private var registrations: [Registration] = []
     private var holdings: [Interest: Built] = [:]
-    private var told: [Telling.Target: UInt64] = [:]
+    private var told: [ReceivedNotification.Target: UInt64] = [:]
     private var watermark: UInt64 = 0
     /// Interests whose change was in the part of the log that was lost.
     private var owedOfLostLog: Set<Interest> = []
@@ -70,7 +70,7 @@ struct ClientHistory {
     // MARK: Notifications
 
     /// The client received a notification.
-    mutating func told(_ telling: Telling) {
+    mutating func told(_ telling: ReceivedNotification) {
         for target in telling.targets {
             switch target {
             case .all:
@@ -97,7 +97,7 @@ struct ClientHistory {
     }
 
     /// A notification that names a kind alone: which subject is meant follows from its sequence.
-    private mutating func judge(_ kind: WidgetKind, _ telling: Telling) {
+    private mutating func judge(_ kind: WidgetKind, _ telling: ReceivedNotification) {
         let possible = interests(since: telling.opened).filter { $0.kind == kind }
         if possible.isEmpty {
             add(.stray, "notified of \(kind.rawValue) at \(telling.sequence), not subscribed")

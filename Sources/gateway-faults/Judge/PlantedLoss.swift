@@ -20,7 +20,7 @@ enum PlantedLoss {
         let history = ChangeHistory(record)
         // Read from the end: what is met first is what no later entry covers.
         var watermarks: [String: UInt64] = [:]
-        var covered: [String: [Telling.Target: UInt64]] = [:]
+        var covered: [String: [ReceivedNotification.Target: UInt64]] = [:]
         var candidates: [(index: Int, client: String, interest: Interest, sent: Double)] = []
         for (index, entry) in record.entries.enumerated().reversed() {
             switch entry.event {

@@ -17,7 +17,7 @@ struct Record: Sendable {
         /// A registration was answered, or failed.
         case registered(client: String, number: Int, outcome: RegistrationOutcome)
         /// A client received a notification.
-        case told(client: String, Telling)
+        case told(client: String, ReceivedNotification)
         /// A client was handed a cursor and went on to it.
         case watermark(client: String, sequence: UInt64)
         /// The log lost its end, or an older copy was put in its place: sequences start again from
@@ -73,7 +73,7 @@ enum RegistrationOutcome: Sendable, Equatable {
 }
 
 /// A notification as its receiver reads it.
-struct Telling: Sendable {
+struct ReceivedNotification: Sendable {
     /// `seq`.
     let sequence: UInt64
     let targets: [Target]

@@ -9,7 +9,7 @@ extension RowContext {
     func kill(pauses: ClosedRange<Double>) throws {
         let gateway = try GatewayProcess()
         let campaign = try startCampaign(on: gateway) { $0.newClients = 200 }
-        let upkeep = Upkeep(campaign)
+        let upkeep = OperatorWork(campaign)
         campaign.spawn(&generator) { upkeep.run(&$0) }
         var (kills, early, slowest) = (0, 0, 0.0)
         try repeatFault(on: campaign) {
@@ -51,7 +51,7 @@ extension RowContext {
         campaign.start(&generator)
         var kills = 0
         try repeatFault(on: campaign) {
-            // Upkeep comes 30 s after a start.
+            // OperatorWork comes 30 s after a start.
             let isAtUpkeep = generator.happens(30)
             pauseRandomly(isAtUpkeep ? 29 : 0.5, isAtUpkeep ? 31 : 3)
             try gateway.restart()

@@ -233,13 +233,13 @@ import WidgetModel
                 TimelineID(widgets[$0].kind, widgets[$0].parameters)
             }
             let claims = Dictionary(names.map { ($0, 1) }, uniquingKeysWith: +)
-                .compactMap { name, times -> ReportedRebuilds.Claim? in
+                .compactMap { name, times -> ReportedRebuilds.TimelineReport? in
                     let alike = widgets.filter { TimelineID($0.kind, $0.parameters) == name }
                     return alike.first.map { widget in
                         let floor = acknowledged[number]
                         let keys = gateway.shard.toldKeys(
                             of: widget, attributes: [:], app: "app", after: floor)
-                        return ReportedRebuilds.Claim(
+                        return ReportedRebuilds.TimelineReport(
                             name: name, told: recent.told(keys, after: floor),
                             copies: alike.count, times: times)
                     }

@@ -22,7 +22,7 @@ import WidgetModel
         ) -> [Int64] {
             let claims = Dictionary(rebuilt.map { ($0, 1) }, uniquingKeysWith: +)
                 .map { timeline, times in
-                    ReportedRebuilds.Claim(
+                    ReportedRebuilds.TimelineReport(
                         name: TimelineID("k", ["a": .single("\(timeline)")]),
                         told: (told[timeline] ?? []).filter { $0.sequence > acknowledged },
                         copies: copies, times: times)

@@ -9,7 +9,7 @@ import WidgetModel
     private let record = client([], confirmed: ["k": 5])
 
     private func outcome(
-        at sequence: UInt64 = 10, of item: Subscription? = nil, stream: Telling? = nil,
+        at sequence: UInt64 = 10, of item: Subscription? = nil, stream: StreamDeliveryState? = nil,
         push: Outcome? = nil, _ change: (inout DeliveryProgress) -> Void = { _ in }
     ) -> Outcome {
         var hearing = DeliveryProgress()
@@ -70,7 +70,7 @@ import WidgetModel
     }
 
     @Test func `of several streams the one that says it first counts`() {
-        let all: [Telling] = [
+        let all: [StreamDeliveryState] = [
             .sent, .collapsed(into: 3), .collapsed(into: 4), .waits(until: 1), .waits(until: 2),
             .lagging,
         ]

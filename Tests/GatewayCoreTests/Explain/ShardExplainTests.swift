@@ -7,7 +7,7 @@ import WidgetModel
     /// Returns how the client's streams are notified of a change to item 1.
     private func telling(
         _ gateway: SmallGateway, at sequence: UInt64?, client name: String = "client"
-    ) throws -> Telling? {
+    ) throws -> StreamDeliveryState? {
         let ruleSet = try #require(gateway.shard.ruleSet(of: "app"))
         let keys = try ruleSet.decide(Change(entity: "E", id: "1"), limits: Limits()).keys
         let tellings =

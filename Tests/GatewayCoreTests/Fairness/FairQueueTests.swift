@@ -141,7 +141,7 @@ import WidgetModel
                 let key = random.pick(keys)
                 let cost = random.below(costMax + 1)
                 let isBound = random.below(10) > 0
-                var expected: FairQueue<String, Int>.Refusal?
+                var expected: FairQueue<String, Int>.Rejection?
                 if !model.waiting.isEmpty {
                     let (countRoom, costRoom) = (
                         limits.count - model.waiting.count, limits.cost - model.cost(of: nil)

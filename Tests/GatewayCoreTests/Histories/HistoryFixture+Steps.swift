@@ -58,6 +58,10 @@ extension HistoryFixture {
         // Requested streams are opened sooner or later, and most of the time sooner.
         for index in receivers.indices where random.happens(50) { try admit(index) }
         for shard in shards.indices where random.happens(70) { try endTurn(shard) }
+        if !lateSeals.isEmpty, random.happens(30) {
+            messages += lateSeals.map { .sealed($0) }
+            lateSeals = []
+        }
     }
 
     // MARK: Shards
@@ -75,13 +79,8 @@ extension HistoryFixture {
         switch message {
         case .entry(let entry):
             note(" shard \(shard) applies \(entry.sequence)")
-            var given = entry
-            if sabotage == .skipsAnEntry, random.happens(50), case .change = entry.body {
-                given = LogEntry(
-                    sequence: entry.sequence, app: entry.app, acceptedAt: 0,
-                    body: .change(RuleSet.Decision(), cause: nil))
-            }
-            shards[shard].apply(given, now: now)
+            shards[shard].apply(
+                sabotage == .skipsAnEntry ? hollow(entry) : entry, now: now)
             try observe(shard, .entry(entry, gapTo: gap), seen)
         case .registered(let record, let app):
             note(" shard \(shard) takes the registration of \(record.client)")
@@ -99,6 +98,10 @@ extension HistoryFixture {
         case .removed(let client, let app):
             note(" shard \(shard) takes the removal of \(client)")
             try end(client, app, shard, seen)
+        case .sealed(let versions):
+            checked("sealed versions")
+            shards[shard].adopt(versions)
+            try observe(shard, .quiet, seen)
         case .confirmed(let record, let app):
             shards[shard].confirmed(record, app: app)
             for key in streams.keys where streams[key]?.shard == shard {

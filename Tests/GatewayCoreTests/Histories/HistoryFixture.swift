@@ -32,6 +32,7 @@ enum ShardMessage {
     case registered(ClientRecord, app: String)
     case confirmed(ClientRecord, app: String)
     case removed(client: String, app: String)
+    case sealed(SealedVersions)
 }
 
 /// A stream that a program asked for, and that its shard has not opened yet.
@@ -105,6 +106,8 @@ final class HistoryFixture {
         case goesBackToAnOlder
         case keepsARemovedClient
         case skipsAnEntry
+        /// Seals versions without those of some changes.
+        case sealsTooFew
         case heartbeatsAhead
     }
 
@@ -129,6 +132,9 @@ final class HistoryFixture {
     var naiveEpochs: [(id: EpochID, openedAt: UInt64, isVoid: Bool)] = []
     var records: [String: ClientRecord] = [:]
     var shards: [Shard] = []
+    var compactor = VersionCompactor(floor: 0)
+    /// The versions that were sealed and not handed to the shards yet.
+    var lateSeals: [SealedVersions] = []
     var messages: [ShardMessage] = []
     var taken: [Int] = []
     var receivers: [Receiver] = []
@@ -149,6 +155,7 @@ final class HistoryFixture {
         var limits = CoreLimits()
         isOverflowing = random.happens(15)
         if isOverflowing { limits.versionKeysMax = 16 }
+        limits.versionRunKeys = random.pick([1, 4, 8_192])
         limits.entriesMax = random.pick([2, 4, 64])
         limits.kindsMax = random.pick([2, 8, 48])
         limits.collapseKeysMax = random.pick([1, 2, 1_000])
@@ -208,6 +215,7 @@ final class HistoryFixture {
         }
         let count = 1 + random.below(3)
         shards = (0..<count).map { _ in Shard(floor: retained, limits: limits) }
+        compactor = VersionCompactor(floor: retained, limits: limits)
         floors = Array(repeating: retained, count: count)
         for app in apps {
             let base = log.prefix(Int(retained)).enumerated().reversed().first {
@@ -216,12 +224,17 @@ final class HistoryFixture {
             guard let base, case .catalog(let catalog) = base.element.body else { continue }
             let ruleSet = decider.install(catalog, at: UInt64(base.offset + 1))
             for index in shards.indices { shards[index].install(ruleSet) }
+            compactor.install(ruleSet)
         }
         for index in Int(retained)..<log.count {
             let entry = decided(log[index].app, log[index].body, at: UInt64(index + 1)).entry
-            for shard in shards.indices { shards[shard].apply(entry, now: now) }
+            let sealed = compactor.apply(entry)
+            for shard in shards.indices {
+                shards[shard].apply(entry, now: now)
+                if let sealed { shards[shard].adopt(sealed) }
+            }
         }
-        messages = []
+        (messages, lateSeals) = ([], [])
         taken = Array(repeating: 0, count: count)
     }
 
@@ -239,6 +252,14 @@ final class HistoryFixture {
         case .reload(let scope): logged = .reload(scope)
         }
         return (LogEntry(sequence: sequence, app: app, acceptedAt: 0, body: logged), keyCount)
+    }
+
+    /// Returns an entry that may bump nothing, although it did.
+    func hollow(_ entry: LogEntry) -> LogEntry {
+        guard random.happens(50), case .change = entry.body else { return entry }
+        return LogEntry(
+            sequence: entry.sequence, app: entry.app, acceptedAt: 0,
+            body: .change(RuleSet.Decision(), cause: nil))
     }
 
     func catalog(of app: String) -> Catalog? {
@@ -262,6 +283,9 @@ final class HistoryFixture {
         log.append(
             Remembered(app: app, body: body, catalog: before, keyCount: keyCount, entry: entry))
         messages.append(.entry(entry))
+        if let sealed = compactor.apply(sabotage == .sealsTooFew ? hollow(entry) : entry) {
+            lateSeals.append(sealed)
+        }
         switch body {
         case .change(let change): note("\(sequence) \(app) change \(change.json.text)")
         case .catalog(let catalog):

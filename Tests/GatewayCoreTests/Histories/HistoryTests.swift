@@ -28,7 +28,7 @@ import Testing
             "at once", "id covers", "received id", "poll", "settled", "removed", "accepted",
             "refused", "opened by another", "opened by it", "registered while opening",
             "registered while silent", "registered while speaking", "registered between streams",
-            "removed while opening", "removed between streams",
+            "removed while opening", "removed between streams", "sealed versions",
         ] {
             #expect(checks[what, default: 0] > 0, "\(what) was never checked")
         }

@@ -5,9 +5,9 @@ import Testing
 @testable import GatewayPush
 
 @Suite struct AddressGuardTests {
-    typealias Refusal = AddressGuard.Refusal
+    typealias Rejection = AddressGuard.Rejection
 
-    static func refusal(_ text: String, allowed: [String] = []) throws -> Refusal? {
+    static func refusal(_ text: String, allowed: [String] = []) throws -> Rejection? {
         let ranges = try allowed.map { try #require(AddressRange($0)) }
         return AddressGuard(allowed: ranges).refusal(of: try #require(IPAddress(text)))
     }
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("0.0.0.0", Refusal.unspecified), ("127.0.0.1", .loopback), ("10.1.2.3", .privateUse),
+        ("0.0.0.0", Rejection.unspecified), ("127.0.0.1", .loopback), ("10.1.2.3", .privateUse),
         ("100.64.0.1", .shared), ("100.100.100.200", .metadata), ("169.254.1.1", .linkLocal),
         ("169.254.169.254", .metadata), ("168.63.129.16", .metadata), ("192.0.0.192", .metadata),
         ("224.0.0.1", .multicast), ("255.255.255.255", .reserved), ("192.0.2.1", .documentation),
@@ -67,7 +67,7 @@ import Testing
         ("64:ff9b:1::1", .reserved), ("2002:7f00:1::", .loopback), ("100::1", .reserved),
         ("5f00::1", .reserved),
     ])
-    func `a refusal says why`(text: String, refusal: Refusal) throws {
+    func `a refusal says why`(text: String, refusal: Rejection) throws {
         #expect(try Self.refusal(text) == refusal)
     }
 

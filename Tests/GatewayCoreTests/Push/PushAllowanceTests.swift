@@ -32,6 +32,21 @@ import WidgetModel
         }
     }
 
+    @Test func `the savings say how much is left, and when more comes`() {
+        var allowance = PushAllowance(.init(perDay: 48, burst: 9, reserve: 4), now: 0)
+        #expect(allowance.savings(now: 0).left == 9 && allowance.savings(now: 0).refillsAt == nil)
+        for _ in 0..<5 { allowance.spend(now: 0) }
+        let used = allowance.savings(now: 60_000)
+        #expect(used.left == 4 && used.reserved == 4 && used.terms.perDay == 48)
+        #expect(used.refillsAt == Int64(36 * 60_000))
+        // Without pushes beyond the reserve, the next normal one waits for the refill.
+        #expect(allowance.due(.normal, now: 60_000) == used.refillsAt)
+        for _ in 0..<4 { allowance.spend(now: 60_000) }
+        let empty = allowance.savings(now: 60_000)
+        #expect(empty.left == 0 && empty.reserved == 0)
+        #expect(empty.refillsAt == allowance.due(.high, now: 60_000))
+    }
+
     @Test(arguments: [(-3, 9, 4), (0, 0, 0), (1, 1, 1), (1, 100, 100), (.max, .max, .max)])
     func `terms out of range count as the nearest in it`(perDay: Int, burst: Int, reserve: Int) {
         let terms = PushAllowance.Terms(perDay: perDay, burst: burst, reserve: reserve)

@@ -6,8 +6,8 @@ import WidgetModel
 
 /// A push scheduler that is reconfigured while it works.
 @Suite struct PushConfiguringTests {
-    private let production = PushScheduler.Place(app: "app", environment: .production)
-    private let sandbox = PushScheduler.Place(app: "app", environment: .sandbox)
+    private let production = PushScheduler.AppEnvironment(app: "app", environment: .production)
+    private let sandbox = PushScheduler.AppEnvironment(app: "app", environment: .sandbox)
 
     private func terms(_ change: (inout PushScheduler.Terms) -> Void = { _ in })
         -> PushScheduler.Terms
@@ -20,7 +20,7 @@ import WidgetModel
 
     private func configure(
         _ small: inout SmallPushScheduler, _ terms: PushScheduler.Terms,
-        mended: Set<PushScheduler.Place> = [], liftsStops: Bool = false
+        mended: Set<PushScheduler.AppEnvironment> = [], liftsStops: Bool = false
     ) {
         small.scheduler.configure(terms, mended: mended, liftsStops: liftsStops, now: small.now)
     }

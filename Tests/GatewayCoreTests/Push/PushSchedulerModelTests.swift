@@ -54,7 +54,7 @@ struct PushHistory {
     private var random: SplitMix64
     private var clients: [String: Client] = [:]
     private var changes: [(sequence: UInt64, item: String?)] = []
-    private var underWay: [PushOrder] = []
+    private var underWay: [DuePush] = []
     /// The numbers of those pushes whose address was withdrawn meanwhile.
     private var forgotten: Set<UInt64> = []
     private var deadTokens: Set<String> = []
@@ -249,7 +249,7 @@ struct PushHistory {
         }
     }
 
-    private mutating func check(_ order: PushOrder) {
+    private mutating func check(_ order: DuePush) {
         let name = order.client.client
         guard let client = clients[name], let token = order.address.apns?.token else {
             violation = "a push to nobody"
@@ -286,7 +286,7 @@ struct PushHistory {
     }
 
     private mutating func answer(
-        _ order: PushOrder, _ verdict: APNsReaction.Verdict, mayHaveArrived: Bool = false
+        _ order: DuePush, _ verdict: APNsReaction.Verdict, mayHaveArrived: Bool = false
     ) {
         if verdict == .delivered { note(order) } else { counts["failed", default: 0] += 1 }
         if verdict == .dropAddress, let token = order.address.apns?.token {
@@ -297,7 +297,7 @@ struct PushHistory {
             random: random.next())
     }
 
-    private mutating func note(_ order: PushOrder) {
+    private mutating func note(_ order: DuePush) {
         let name = order.client.client
         guard let token = order.address.apns?.token else { return }
         counts["taken", default: 0] += 1

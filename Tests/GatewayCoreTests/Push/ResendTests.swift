@@ -11,7 +11,7 @@ import WidgetModel
 
     private func resend(
         _ small: inout SmallPushScheduler, _ channel: NotificationChannel = .webhook
-    ) throws -> PushOrder {
+    ) throws -> DuePush {
         #expect(small.scheduler.resend(key, channel: channel, now: small.now) == .pushing(1))
         let orders = small.orders()
         #expect(orders.count == 1 && orders.first?.isManual == true)
@@ -19,7 +19,7 @@ import WidgetModel
     }
 
     private func finish(
-        _ small: inout SmallPushScheduler, _ order: PushOrder, _ answer: WebhookResponse?
+        _ small: inout SmallPushScheduler, _ order: DuePush, _ answer: WebhookResponse?
     ) {
         small.scheduler.finished(order.number, .webhook(answer), now: small.now, random: 0)
     }

@@ -49,9 +49,29 @@ import WidgetModel
             try #require(third.first).number, .webhook(.status(410)), now: small.now, random: 0)
         // The webhook is gone for all categories: timelines go to the next address, and the rest
         // has none.
+        let gone = small.scheduler.statusCounts(now: small.now).goneWebhooks
+        #expect(gone.count == 1 && gone.example?.app == "app")
         #expect(small.orders().map(\.address) == [apns()])
         small.wait(86_400_000)
         #expect(small.orders().isEmpty)
+    }
+
+    @Test func `an address that fails again and again is a problem, once`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(client([hook]), app: "app", now: small.now)
+        try small.change("1")
+        for round in 1...3 {
+            let order = try #require(small.orders().first)
+            small.scheduler.finished(
+                order.number, .webhook(.status(503)), now: small.now, random: 0)
+            let failing = small.scheduler.statusCounts(now: small.now).failingAddresses
+            #expect(failing.count == (round < 3 ? 0 : 1))
+            small.wait(86_400_000)
+        }
+        let order = try #require(small.orders().first)
+        small.scheduler.finished(order.number, .webhook(.status(204)), now: small.now, random: 0)
+        let counts = small.scheduler.statusCounts(now: small.now)
+        #expect(counts.failingAddresses.count == 0 && counts.failedWebhooks.count == 0)
     }
 
     @Test func `a webhook after APNs is told when that fails, of what it has not heard`() throws {
@@ -87,7 +107,7 @@ import WidgetModel
         var small = try SmallPushScheduler()
         small.scheduler.registered(client([hook, apns()]), app: "app", now: small.now)
         let key = ClientKey(app: "app", client: "device")
-        var underWay: [PushOrder] = []
+        var underWay: [DuePush] = []
         /// The sequences up to which the webhook was notified of items and of sets.
         var told: [UInt64] = [0, 0]
         var changed: [UInt64] = [0, 0]

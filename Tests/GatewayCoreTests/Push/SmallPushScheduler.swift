@@ -55,7 +55,7 @@ struct SmallPushScheduler {
     }
 
     /// Returns the pushes ordered since the last call.
-    mutating func orders() -> [PushOrder] {
+    mutating func orders() -> [DuePush] {
         scheduler.takeActions().compactMap { if case .push(let order) = $0 { order } else { nil } }
     }
 
@@ -65,7 +65,7 @@ struct SmallPushScheduler {
         scheduler.advance(now: now)
     }
 
-    mutating func finish(_ order: PushOrder?, _ verdict: APNsReaction.Verdict = .delivered) throws {
+    mutating func finish(_ order: DuePush?, _ verdict: APNsReaction.Verdict = .delivered) throws {
         scheduler.finished(try #require(order).number, .apns(verdict), now: now, random: 0)
     }
 }

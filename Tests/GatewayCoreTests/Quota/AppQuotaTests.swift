@@ -5,8 +5,10 @@ import WidgetModel
 @testable import GatewayCore
 
 @Suite struct AppQuotaTests {
-    private static func refusal(_ check: () throws(AppQuota.Refusal) -> Void) -> AppQuota.Refusal? {
-        do throws(AppQuota.Refusal) {
+    private static func refusal(_ check: () throws(AppQuota.Rejection) -> Void) -> AppQuota
+        .Rejection?
+    {
+        do throws(AppQuota.Rejection) {
             try check()
             return nil
         } catch {
@@ -23,8 +25,8 @@ import WidgetModel
 
     @Test func `clients are admitted up to the limit, and none where a lowered limit is passed`() {
         let quota = Self.quota(clients: 3)
-        func refusal(beside clients: Int) -> AppQuota.Refusal? {
-            Self.refusal { () throws(AppQuota.Refusal) in
+        func refusal(beside clients: Int) -> AppQuota.Rejection? {
+            Self.refusal { () throws(AppQuota.Rejection) in
                 try quota.checkNewClient(of: AppUsage(clients: clients, logBytes: .max))
             }
         }
@@ -36,8 +38,8 @@ import WidgetModel
 
     @Test func `log bytes are taken up to the limit`() {
         let quota = Self.quota(logBytes: 1_000)
-        func refusal(_ bytes: Int, beside used: Int) -> AppQuota.Refusal? {
-            Self.refusal { () throws(AppQuota.Refusal) in
+        func refusal(_ bytes: Int, beside used: Int) -> AppQuota.Rejection? {
+            Self.refusal { () throws(AppQuota.Rejection) in
                 try quota.checkLog(
                     adding: bytes, to: AppUsage(clients: .max, logBytes: used))
             }
@@ -55,11 +57,11 @@ import WidgetModel
 
     @Test func `sizes beyond all bounds are decided without overflow`() {
         let quota = Self.quota()
-        let full = Self.refusal { () throws(AppQuota.Refusal) in
+        let full = Self.refusal { () throws(AppQuota.Rejection) in
             try quota.checkLog(adding: .max, to: AppUsage(logBytes: .max))
         }
         #expect(full == .logFull(used: .max, adding: .max, limit: .max))
-        let fitting = Self.refusal { () throws(AppQuota.Refusal) in
+        let fitting = Self.refusal { () throws(AppQuota.Rejection) in
             try quota.checkLog(adding: .max, to: AppUsage(logBytes: -1))
         }
         #expect(fitting == nil)
@@ -99,7 +101,7 @@ import WidgetModel
                     #expect(usage.logBytes == known.rows.reduce(0, +))
                     switch Int.random(in: 0..<4, using: &random) {
                     case 0:
-                        let refusal = Self.refusal { () throws(AppQuota.Refusal) in
+                        let refusal = Self.refusal { () throws(AppQuota.Rejection) in
                             try quota.checkNewClient(of: usage)
                         }
                         #expect((refusal == nil) == (known.clients < 5))
@@ -112,7 +114,7 @@ import WidgetModel
                         job[app, default: (0, [])].clients -= 1
                     case 2:
                         let bytes = Int.random(in: 0...120, using: &random)
-                        let refusal = Self.refusal { () throws(AppQuota.Refusal) in
+                        let refusal = Self.refusal { () throws(AppQuota.Rejection) in
                             try quota.checkLog(adding: bytes, to: usage)
                         }
                         let fits = known.rows.reduce(bytes, +) <= 500

@@ -8,8 +8,8 @@ import Testing
         _ method: String = "GET", _ path: String = "/api/overview",
         host: String? = "localhost:9464",
         origin: String? = nil, site: String? = nil, token: Bool = false
-    ) -> AdminAccess.Look {
-        AdminAccess.Look(
+    ) -> AdminAccess.Request {
+        AdminAccess.Request(
             method: method, path: path, host: host, origin: origin, site: site,
             hasAuthorization: token)
     }

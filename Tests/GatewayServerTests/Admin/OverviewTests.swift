@@ -129,7 +129,7 @@ import WidgetModel
     private func look(_ change: (inout HealthSnapshot) -> Void = { _ in }) -> [HealthIssue] {
         var health = Health()
         let verdict = health.judge(
-            Health.Look(
+            Health.Snapshot(
                 isServing: true, head: 0, loops: 0, pushes: nil, commits: 0, failedCommits: 0,
                 isDiskRefusing: false, waitingWrites: 0, certificateEnds: 10), now: 0,
             wallSeconds: 0)
@@ -195,6 +195,35 @@ import WidgetModel
         #expect(enough.count == 3 && enough.first?.level == .critical)
     }
 
+    @Test func `a rejected configuration is named with its first fault`() {
+        var faults = Faults("push.apns", "is unknown")
+        faults.add("tls.key", "does not exist")
+        let troubles = look { $0.configurationFaults = faults }
+        #expect(troubles.map(\.level) == [.warning])
+        #expect(troubles.first?.what.contains("push.apns: is unknown (and 1 more)") == true)
+        #expect(troubles.first?.page == "/system")
+    }
+
+    @Test func `addresses that failed are named, and lead to where they are seen`() throws {
+        var small = try SmallHealthPushes()
+        let gone = try small.answer("phone", 410)
+        let troubles = look { $0.now.standings = gone }
+        #expect(
+            troubles.map(\.what) == [
+                "A webhook answered 410 Gone and is disabled: that of phone (com.mygame)."
+            ])
+        #expect(troubles.first?.page == "/clients/com.mygame/phone")
+        let more = try small.answer("tablet", 410)
+        #expect(look { $0.now.standings = more }.first?.page == "/deliveries?app=com.mygame")
+        let stopped = look {
+            var counts = PushScheduler.StatusCounts()
+            counts.stoppedApps = ["com.mygame"]
+            $0.now.standings = counts
+        }
+        #expect(stopped.map(\.level) == [.critical])
+        #expect(stopped.first?.page == "/deliveries?app=com.mygame")
+    }
+
     @Test func `what else can be wrong is said`() {
         #expect(look { $0.now.lagging = 10 }.count == 1)
         #expect(look { $0.now.lagging = 5 }.isEmpty)
@@ -213,8 +242,65 @@ import WidgetModel
                 statusCounts.unreachable = 20
                 $0.now.standings = statusCounts
             }.count == 2)
+        #expect(
+            look {
+                // A few of many are no problem, and a few of few are.
+                var statusCounts = PushScheduler.StatusCounts()
+                (statusCounts.withheld, statusCounts.confirmed) = (5, 8)
+                (statusCounts.unreachable, statusCounts.told) = (2, 10)
+                $0.now.standings = statusCounts
+            }.map(\.what) == [
+                "5 of 25 push subscriptions (20 %) wait for their device's push budget."
+            ])
         let window = HealthSnapshot.Window(app: "com.mygame", keys: 95, keysMax: 100, distance: 7)
         #expect(look { $0.windows = [window] }.first?.what.contains("com.mygame") == true)
+    }
+}
+
+/// A push scheduler whose clients have a webhook each.
+private struct SmallHealthPushes {
+    private var scheduler: PushScheduler
+    private var head: UInt64 = 1
+    private let ruleSet: RuleSet
+
+    init() throws {
+        let catalog = try Catalog(
+            [
+                "app": "com.mygame", "entities": ["E": [:]],
+                "widgets": [
+                    ["kind": "k", "configuration": "static", "dependsOn": [["entity": "E"]]]
+                ],
+            ], app: "com.mygame", limits: Limits())
+        let hash = SipHash(1, 2)
+        var decider = Decider(hash: hash, limits: Limits())
+        ruleSet = decider.install(catalog, at: 1)
+        scheduler = PushScheduler(Shard(floor: 0), terms: PushScheduler.Terms(), hash: hash)
+        apply(.catalog(ruleSet))
+    }
+
+    private mutating func apply(_ body: LogEntry.Body) {
+        scheduler.apply(
+            LogEntry(
+                sequence: head, app: "com.mygame", acceptedAt: 1, urgency: .normal, body: body),
+            now: 1)
+    }
+
+    /// Registers a client, and answers the push for a change with a status.
+    mutating func answer(_ client: String, _ status: Int) throws -> PushScheduler.StatusCounts {
+        let widget = ConfiguredWidget(kind: "k", family: "systemSmall")
+        scheduler.registered(
+            ClientRecord(
+                client: client,
+                registration: ClientRegistration(
+                    platform: "linux", widgets: [widget],
+                    delivery: [.webhook(url: "https://\(client).example")]),
+                attributes: .init(), since: head), app: "com.mygame", now: 1)
+        head += 1
+        apply(.change(try ruleSet.decide(Change(entity: "E"), limits: Limits()), cause: nil))
+        for case .push(let order) in scheduler.takeActions() {
+            scheduler.finished(order.number, .webhook(.status(status)), now: 1, random: 0)
+        }
+        return scheduler.statusCounts(now: 1)
     }
 }
 
@@ -242,6 +328,33 @@ import WidgetModel
         }
         // Of 400 numbers each is expected 200 times, with a standard deviation of 10.
         #expect(picked.count == 80 && picked.values.allSatisfy { (140...260).contains($0) })
+    }
+
+    @Test func `clients that no change reaches are counted by kind`() throws {
+        let catalog = try Catalog(
+            [
+                "app": "a", "entities": ["E": [:]],
+                "widgets": [
+                    [
+                        "kind": "one", "configuration": "static",
+                        "dependsOn": [["entity": "E", "match": ["a": "$client.account"]]],
+                    ],
+                    ["kind": "two", "configuration": "static", "dependsOn": [["entity": "E"]]],
+                ],
+            ], app: "a", limits: Limits())
+        var census = AppCensus(
+            RuleSet(catalog, sequence: 1, replacing: nil, hash: SipHash(1, 2)))
+        var random = SplitMix64(seed: 3)
+        let widgets = ["one", "one", "two"].map {
+            ConfiguredWidget(kind: $0, family: "systemSmall")
+        }
+        for (name, attribute) in [("x", "account"), ("y", "acount"), ("z", "acount")] {
+            let record = ClientRecord(
+                client: name, registration: ClientRegistration(platform: "iOS", widgets: widgets),
+                attributes: ClientAttributes(backend: [attribute: ["1"]]))
+            census.count(ClientKey(app: "a", client: name), record, using: &random)
+        }
+        #expect(census.lacking == ["one": 2])
     }
 
     @Test func `no count of a client's is too large to be added`() {

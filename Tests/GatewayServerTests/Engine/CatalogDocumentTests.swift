@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import Testing
 import WidgetModel
@@ -14,6 +15,18 @@ import WidgetModel
         #expect(tag != CatalogDocument.etag(of: Array("b".utf8), hash))
         #expect(tag != CatalogDocument.etag(of: Array("a".utf8), SipHash(1, 3)))
         #expect(tag.hasPrefix("\"") && tag.hasSuffix("\""))
+    }
+
+    @Test func `each use has a key of its own, and old cursors stay valid`() throws {
+        let secret = Data((0..<32).map { UInt8($0) })
+        let hashes = try StoreHashes(secret: secret)
+        let cursor = CursorSeal(SipHash(secret: Array(secret)))
+            .cursor(EpochID(ordinal: 3, nonce: 4), 5)
+        #expect(CursorSeal(hashes.stored).isGenuine(cursor))
+        let uses = [hashes.stored, hashes.keys, hashes.documents]
+        #expect(Set(uses.map { $0("a") }).count == uses.count)
+        #expect(try StoreHashes(secret: secret).keys("a") == hashes.keys("a"))
+        #expect(try StoreHashes(secret: Data(secret.reversed())).keys("a") != hashes.keys("a"))
     }
 
     /// An uploader chooses the document and reads its tag, so the tag must not seal a cursor.

@@ -1,10 +1,11 @@
 import Foundation
-import GatewayCore
 import GatewayRecords
 import GatewayStorage
+import NIOCore
 import Testing
 import WidgetModel
 
+@testable import GatewayCore
 @testable import GatewayEngine
 
 /// The log without a process, with a clock that stands still.
@@ -33,8 +34,27 @@ import WidgetModel
                 .everything, app: StreamFixture.app)
             #expect(try await fixture.store.logRow(first)?.acceptedAt == accepted)
             #expect(try await fixture.store.logRow(second)?.acceptedAt == accepted + 5_000)
-            #expect(fixture.engine.changes.acceptTime(of: first) == accepted)
-            #expect(fixture.engine.changes.acceptTime(of: second) == accepted + 5_000)
+            #expect(fixture.engine.changes.accepted.time(of: first) == accepted)
+            #expect(fixture.engine.changes.accepted.time(of: second) == accepted + 5_000)
+        }
+    }
+
+    /// Every loop adopts them, behind the entries that they follow from, and answers as before.
+    @Test(.timeLimit(.minutes(1))) func `versions are sealed once for all loops`() async throws {
+        try await fixture { fixture in
+            for animal in ["panda", "owl", "fox"] {
+                _ = try await fixture.change("Character", animal)
+            }
+            for loop in fixture.loops.all {
+                var sealedUpTo: UInt64 = 0
+                while sealedUpTo == 0 {
+                    await Task.yield()
+                    sealedUpTo = try await loop.loop.submit {
+                        loop.shard.apps.first?.versions.sealedUpTo ?? 0
+                    }.get()
+                }
+                #expect(sealedUpTo <= fixture.store.head)
+            }
         }
     }
 

@@ -1,11 +1,13 @@
 import GatewayCore
 import GatewayPush
 import GatewayStorage
+import NIOHTTP1
 import OpenMetrics
 import Testing
 import WidgetModel
 
 @testable import GatewayEngine
+@testable import GatewayHTTP
 
 /// Registrations and acknowledgements without a process, with a clock that stands still.
 @Suite struct ClientDirectoryTests {
@@ -65,6 +67,82 @@ import WidgetModel
                 let outcome = try await clients.register(key, .patch(webhook), by: registrar)
                 #expect(outcome.hasWebhook)
             }
+        }
+    }
+
+    @Test func `only a backend registers webhooks of controls`() async throws {
+        try await fixture { fixture in
+            let clients = fixture.engine.clients
+            let webhook: JSONValue = [
+                "controls": [
+                    [
+                        "kind": "c", "id": "1",
+                        "delivery": ["type": "webhook", "url": "https://a.test/hook"],
+                    ]
+                ]
+            ]
+            let client = Registrar.client(vouched: [:])
+            let error = await #expect(throws: EngineError.self) {
+                try await clients.register(key, .patch(webhook), by: client)
+            }
+            #expect(error?.code == "webhook-needs-backend")
+            for registrar in [.backend, client] {
+                _ = try await clients.register(key, .patch(webhook), by: registrar)
+            }
+        }
+    }
+
+    /// Returns a patch with one control for each token.
+    private static func controls(_ tokens: Range<Int>) -> RegistrationInput {
+        .patch([
+            "controls": .array(
+                tokens.map {
+                    [
+                        "kind": "c", "id": .string("\($0)"),
+                        "delivery": [
+                            "type": "apns", "pushType": "controls",
+                            "token": .string(String(0x1000 + $0, radix: 16)),
+                        ],
+                    ]
+                })
+        ])
+    }
+
+    @Test func `a client has a budget of new push addresses`() async throws {
+        try await fixture { fixture in
+            let clients = fixture.engine.clients
+            let client = Registrar.client(vouched: [:])
+            _ = try await clients.register(key, Self.controls(0..<64), by: client)
+            // The same again, fewer, or other parts are no new addresses.
+            for _ in 0..<5 {
+                _ = try await clients.register(key, Self.controls(0..<64), by: client)
+                _ = try await clients.register(
+                    key, .patch(["attributes": ["account": "1"]]), by: .backend)
+            }
+            _ = try await clients.register(key, Self.controls(100..<164), by: client)
+            let error = await #expect(throws: EngineError.self) {
+                try await clients.register(key, Self.controls(99..<100), by: client)
+            }
+            guard case .rate(.pushAddresses, let rate, let wait)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(rate.count == 64 && rate.burst == 128)
+            #expect(wait == 86_400_000 / 64)
+            let answer = Problem.engine(.rate(.pushAddresses, rate, retryAfter: wait)).answer
+            #expect(answer.head.status.code == 429)
+            #expect(answer.head.headers["Retry-After"] == ["1350"])
+            #expect(answer.head.headers["RateLimit-Policy"] == ["\"push_addresses\";q=64;w=86400"])
+            #expect(
+                Problem.engine(.rate(.pushAddresses, rate, retryAfter: wait)).detail?
+                    .contains("`rates.pushAddresses`") == true)
+            // Those that it has stay in force, and other clients have their own budget.
+            _ = try await clients.register(key, Self.controls(100..<164), by: client)
+            try await fixture.register("tablet")
+            _ = try await clients.register(
+                StreamFixture.key("tablet"), Self.controls(200..<210), by: client)
+            clock.advance(to: clock.now + wait)
+            _ = try await clients.register(key, Self.controls(99..<100), by: client)
         }
     }
 

@@ -41,7 +41,7 @@ import WidgetModel
 
         var isEmpty: Bool { times.withLock { $0.isEmpty } }
 
-        func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+        func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
             times.withLock { $0.append(clock.now) }
             finished(PushReport(result: .apns(.delivered)))
         }

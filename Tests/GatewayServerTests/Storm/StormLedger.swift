@@ -47,7 +47,7 @@ final class StormLedger: PushSender {
     /// The pushes for each client, in the order in which they ended.
     var pushes: [ClientKey: [Push]] { state.withLock { $0.pushes } }
 
-    func send(_ order: PushOrder, _ finished: @escaping @Sendable (PushReport) -> Void) {
+    func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
         let began = clock.now
         let token = order.address.token
         state.withLock {

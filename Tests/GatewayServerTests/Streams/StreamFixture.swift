@@ -59,8 +59,10 @@ final class StreamFixture: Sendable {
         self.store = store
         group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let loopback = Address(host: "127.0.0.1", port: 0)
-        let configuration = try GatewayConfiguration.development(
+        var configuration = try GatewayConfiguration.development(
             data: "/nowhere", listen: loopback, admin: loopback)
+        // Versions are sealed all the time, so that every test has some.
+        configuration.coreLimits.versionRunKeys = 2
         let signer = NotificationSigner(
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)

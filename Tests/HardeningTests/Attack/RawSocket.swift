@@ -23,7 +23,9 @@ final class RawSocket {
     var version: String { session.map { String(cString: SSL_get_version($0)) } ?? "" }
 
     /// Connects to `port` of this machine, and performs a TLS handshake unless `tls` is `nil`.
-    init(port: UInt16, tls: TLS?) throws {
+    ///
+    /// - Parameter preamble: Bytes to send before the handshake.
+    init(port: UInt16, preamble: [UInt8] = [], tls: TLS?) throws {
         socket = Glibc.socket(
             AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -37,6 +39,7 @@ final class RawSocket {
         }
         guard connected == 0 else { throw TestFailure("connect: \(errno)") }
         wait(seconds: 20)
+        if !preamble.isEmpty, !send(preamble) { throw TestFailure("send: \(errno)") }
         if let tls { try shakeHands(tls) }
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The resource usage of the process, from the kernel (proc(5)).
-package struct ProcessFigures {
+package struct ProcessStats {
     /// CPU time used, in seconds.
     package var cpuSeconds = 0.0
     /// Memory in use, in bytes.

@@ -1,13 +1,13 @@
 /// Numbered places for the connections of a loop. A token names one connection: a late event of a
 /// previous connection in the same place finds none.
-struct PlaceTable<Occupant: AnyObject> {
-    private struct Place {
+struct SlotTable<Occupant: AnyObject> {
+    private struct Slot {
         var occupant: Occupant?
         /// Grows with each occupant that leaves the place.
         var serial: UInt32 = 0
     }
 
-    private var places: [Place] = []
+    private var places: [Slot] = []
     private var free: [UInt32] = []
     /// The number of places that are reserved or occupied.
     private(set) var count = 0
@@ -17,7 +17,7 @@ struct PlaceTable<Occupant: AnyObject> {
     mutating func reserve() -> UInt64 {
         count += 1
         if let place = free.popLast() { return token(at: place) }
-        places.append(Place())
+        places.append(Slot())
         return token(at: UInt32(clamping: places.count - 1))
     }
 

@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// The notifications of one key to a client, for finding the changes behind a rebuild.
-package struct ToldKey: Sendable, Equatable {
+package struct NotifiedKey: Sendable, Equatable {
     /// The key, in the form of ``RuleSet/recentKey(_:)``.
     let key: UInt64
     /// The last change that was notified.
@@ -38,10 +38,10 @@ extension RuleSet {
     /// - Parameter attributes: The attributes of the client.
     package func toldKeys(
         of widget: ConfiguredWidget, attributes: [String: [String]], upTo last: UInt64
-    ) -> [ToldKey] {
-        var told: [ToldKey] = []
+    ) -> [NotifiedKey] {
+        var told: [NotifiedKey] = []
         visitKeys(of: widget, attributes) { _, key in
-            told.append(ToldKey(key: recentKey(key.hash), last: last, notified: []))
+            told.append(NotifiedKey(key: recentKey(key.hash), last: last, notified: []))
         }
         return told
     }
@@ -57,21 +57,21 @@ extension Shard {
     package func toldKeys(
         of widget: ConfiguredWidget, attributes: [String: [String]], app name: String,
         after floor: UInt64
-    ) -> [ToldKey] {
+    ) -> [NotifiedKey] {
         guard let number = number(ofApp: name) else { return [] }
         let app = apps[number]
-        var told: [ToldKey] = []
+        var told: [NotifiedKey] = []
         app.ruleSet.visitKeys(of: widget, attributes) { slot, key in
             let name = app.ruleSet.recentKey(key.hash)
             guard slot < app.durations.count, app.durations[slot] > 0 else {
-                told.append(ToldKey(key: name, last: position, notified: nil))
+                told.append(NotifiedKey(key: name, last: position, notified: nil))
                 return
             }
             let waiting = app.collapse.window(key, rule: slot)?.firstWaiting
             let notified = self.notified.hits(
                 of: name, after: floor, limit: ReportedRebuilds.reportsMax)
             told.append(
-                ToldKey(
+                NotifiedKey(
                     key: name, last: waiting.map { $0 - 1 } ?? position,
                     notified: notified.map(\.sequence)))
         }
@@ -82,7 +82,7 @@ extension Shard {
 extension RecentChanges {
     /// Returns the changes after `floor` that a client was notified of for a timeline, in order:
     /// the latest ones, one for each report that may wait.
-    package func told(_ keys: [ToldKey], after floor: UInt64) -> [Hit] {
+    package func told(_ keys: [NotifiedKey], after floor: UInt64) -> [Hit] {
         let limit = ReportedRebuilds.reportsMax
         var told: [Hit] = []
         for key in keys {

@@ -3,11 +3,11 @@ import Testing
 @testable import GatewayTLS
 
 /// Places, and the tokens of those who have them.
-@Suite struct PlaceTableTests {
+@Suite struct SlotTableTests {
     private final class Guest {}
 
     @Test func aTokenNamesOneOccupantOfAPlaceThatIsUsedAgain() {
-        var table = PlaceTable<Guest>()
+        var table = SlotTable<Guest>()
         let (first, second, third) = (Guest(), Guest(), Guest())
         let tokens = [table.reserve(), table.reserve()]
         table[tokens[0]] = first
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test func anOccupantLeavesOnce() {
-        var table = PlaceTable<Guest>()
+        var table = SlotTable<Guest>()
         let token = table.reserve()
         table[token] = Guest()
         table.remove(token)

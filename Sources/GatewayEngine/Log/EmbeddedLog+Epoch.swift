@@ -3,7 +3,7 @@ import GatewayStorage
 import Logging
 import WidgetModel
 
-extension ChangeLog {
+extension EmbeddedLog {
     /// The interval between two attempts to write an epoch to disk.
     private static let epochRetry = Duration.seconds(2)
 
@@ -47,7 +47,7 @@ extension ChangeLog {
 
     private func announce(_ epoch: EpochID, _ cursors: CursorCodec) {
         registry.forgetHearing()
-        writer.publish(epoch)
+        publisher.publish(epoch)
         cursors.handOut(epoch)
     }
 }

@@ -1,5 +1,5 @@
 /// The statistics of one transaction, passed to the store's observer after each commit.
-package struct CommitFigures: Sendable {
+package struct CommitStats: Sendable {
     /// The number of jobs in the transaction, including failed ones.
     package let jobs: Int
     /// The number of added log rows.
@@ -12,7 +12,7 @@ package struct CommitFigures: Sendable {
 }
 
 /// The statistics of the store since it was opened, and its size.
-package struct StoreFigures: Sendable, Equatable {
+package struct StoreStats: Sendable, Equatable {
     /// The number of committed transactions.
     package internal(set) var commits = 0
     /// The number of transactions that the disk refused.

@@ -2,7 +2,7 @@ import GatewayCore
 import WidgetModel
 
 /// A push to be sent now.
-package struct PushOrder: Sendable {
+package struct DuePush: Sendable {
     /// The number of the push, to be passed to ``PushScheduler/finished(_:_:now:random:)`` once.
     package let number: UInt64
     /// The client that it is for.

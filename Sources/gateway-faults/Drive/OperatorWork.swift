@@ -3,7 +3,7 @@ import GatewayTestSupport
 import WidgetModel
 
 /// An operator's work meanwhile: backups and new keys.
-final class Upkeep: Sendable {
+final class OperatorWork: Sendable {
     private struct State {
         var backups = 0
         /// The newest whole backup, and the batches answered before it began.

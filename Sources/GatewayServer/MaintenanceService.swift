@@ -9,7 +9,7 @@ import ServiceLifecycle
 import WidgetModel
 
 /// Periodic maintenance: retention, removal of unseen clients, and key rotation.
-struct Upkeep: Service {
+struct MaintenanceService: Service {
     /// The interval between two runs.
     private static let interval = Duration.seconds(30)
 
@@ -115,16 +115,15 @@ struct Upkeep: Service {
 
     /// Records the clients seen since the last run, so that they are not removed as unseen.
     private func noteSeen() async {
-        let seen = registry.takeSeen().map {
-            RegistrationKey(app: $0.app, client: $0.client)
+        let seen = registry.takeSeen(now: clock.wallMilliseconds()).map {
+            (key: RegistrationKey(app: $0.key.app, client: $0.key.client), at: $0.at)
         }
         let batch = 500
-        let now = clock.wallMilliseconds()
         for start in stride(from: 0, to: seen.count, by: batch) {
             let keys = Array(seen[start..<min(start + batch, seen.count)])
             do {
                 try await writer.write(for: .gateway, cost: 64 * keys.count) { transaction in
-                    try transaction.touch(keys, seenAt: now)
+                    try transaction.touch(keys)
                 }
             } catch {
                 logger.warning("cannot record client activity", metadata: ["error": "\(error)"])

@@ -1,0 +1,60 @@
+import GatewayCore
+
+extension ClientDirectory {
+    /// The maximum number of attempts at replacing a registration that others replace concurrently.
+    static let replacementAttemptsMax = 8
+
+    /// A replacement that is in force.
+    struct Replaced: Sendable {
+        let replacement: RegistrationReplacement
+        /// Whether the client had no registration before.
+        let isNew: Bool
+        /// The sequence from which it is in force.
+        let position: UInt64
+    }
+
+    /// Replaces a client's registration with one that `replacement` makes from it.
+    ///
+    /// `replacement` is called on the caller's thread, because reading, merging and checking cost
+    /// as much as the client chooses to send, and all apps share the log's writer: there the
+    /// registration and the rules in force are only compared with those that the replacement was
+    /// based on, and the result is stored. If one of them changed in between, for example through a
+    /// new catalog, `replacement` is called again, at most ``replacementAttemptsMax`` times in all.
+    /// Replacements for one client wait for each other.
+    ///
+    /// - Parameters:
+    ///   - documentBytes: The size of the input that `replacement` reads in addition to the
+    ///     registration.
+    ///   - confirms: Whether only the client's confirmations changed.
+    ///   - isSeen: Whether the client counts as seen; where it contacts the gateway otherwise, that
+    ///     is recorded there.
+    /// - Returns: The replacement, once it is in force; `nil` if `replacement` makes none.
+    /// - Throws: The errors of `replacement`; ``EngineError/quota(_:)`` if the app has the maximum
+    ///   number of clients; ``EngineError/busy(_:)`` if too many replacements for the client wait,
+    ///   or if its registration changed at each attempt.
+    func replaceRegistration(
+        of key: ClientKey, documentBytes: Int = 0, confirms: Bool = false, isSeen: Bool = false,
+        with replacement: (RegistrationBase) async throws -> RegistrationReplacement?
+    ) async throws -> Replaced? {
+        guard await locks.lock(key) else { throw EngineError.busy(.registrations) }
+        defer { locks.unlock(key) }
+        var version = try await log.registration(key)
+        for _ in 0..<Self.replacementAttemptsMax {
+            let size = documentBytes + (version?.payload.count ?? 0)
+            let (base, made) = try await documents.run(.bytes(size), for: key.app) {
+                let base = try RegistrationBase(
+                    version: version, ruleSet: catalogs.ruleSet(of: key.app))
+                return (base, try await replacement(base))
+            }
+            guard let made else { return nil }
+            let update = RegistrationUpdate(
+                key: key, replacement: made, base: base, confirms: confirms, isSeen: isSeen)
+            switch try await log.put(update) {
+            case .stored(let isNew, let position):
+                return Replaced(replacement: made, isNew: isNew, position: position)
+            case .outdated(let current): version = current
+            }
+        }
+        throw EngineError.busy(.registrationChanges)
+    }
+}

@@ -1,0 +1,46 @@
+import GatewayPush
+import GatewaySigning
+
+/// A configured issuer of tokens.
+package struct IssuerSettings: Sendable, Equatable {
+    /// The source of an issuer's public keys.
+    package enum Keys: Sendable, Equatable {
+        /// The keys of a file.
+        case set(JWKSet)
+        /// A URL that the issuer publishes its current keys at.
+        case url(WebhookEndpoint)
+    }
+
+    /// The `iss` of its tokens.
+    package let iss: String
+    /// The apps that the issuer is trusted for.
+    package let apps: TrustedIssuer.Apps
+    /// The scopes that it may grant.
+    package let scopes: Set<Scope>
+    /// The source of its keys.
+    package let keys: Keys
+
+    package init(iss: String, apps: TrustedIssuer.Apps, scopes: Set<Scope>, keys: Keys) {
+        self.iss = iss
+        self.apps = apps
+        self.scopes = scopes
+        self.keys = keys
+    }
+
+    /// The URL of its keys, if they have one.
+    package var keysURL: WebhookEndpoint? {
+        if case .url(let url) = keys { url } else { nil }
+    }
+
+    /// Returns the issuer with its present keys.
+    ///
+    /// - Parameter fetched: Returns the last set fetched from a URL.
+    package func trusted(_ fetched: (WebhookEndpoint) -> JWKSet) -> TrustedIssuer {
+        let set =
+            switch keys {
+            case .set(let set): set
+            case .url(let url): fetched(url)
+            }
+        return TrustedIssuer(iss: iss, apps: apps, scopes: scopes, keys: set)
+    }
+}

@@ -1,0 +1,33 @@
+import COpenSSL
+
+/// Returns a key for one use, derived from a secret by HKDF with SHA-256 (RFC 5869) without salt: none
+/// of the keys for other uses follows from it.
+///
+/// - Parameter use: The use, which is the context of the derivation.
+/// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no HMAC or no memory.
+package func derivedKey(
+    from secret: [UInt8], for use: String, count: Int
+) throws(SigningError) -> [UInt8] {
+    let blockBytes = 32
+    precondition(count <= 255 * blockBytes, "a count our own code chooses")
+    var extracted = try hmac(secret, key: [UInt8](repeating: 0, count: blockBytes))
+    defer { OPENSSL_cleanse(&extracted, extracted.count) }
+    var (key, block): ([UInt8], [UInt8]) = ([], [])
+    for number in 0..<(count + blockBytes - 1) / blockBytes {
+        block = try hmac(block + use.utf8 + [UInt8(number + 1)], key: extracted)
+        key += block
+    }
+    return Array(key.prefix(count))
+}
+
+private func hmac(_ message: [UInt8], key: [UInt8]) throws(SigningError) -> [UInt8] {
+    var (code, count) = ([UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE)), 0)
+    let end = EVP_Q_mac(
+        nil, "HMAC", nil, "SHA256", nil, key, key.count, message, message.count, &code,
+        code.count, &count)
+    guard end != nil else {
+        ERR_clear_error()
+        throw SigningError(.cryptoFailed, "OpenSSL has no HMAC")
+    }
+    return Array(code.prefix(count))
+}
