@@ -75,9 +75,10 @@ package actor ConfigurationReload {
     private let logger: Logger
     private let now: @Sendable () -> Int64
     private var state: ConfigurationState
+    /// - Parameter state: The state of the configuration in force, read before its files were.
     init(
-        _ current: CurrentConfiguration, read: @escaping Read, parts: Parts,
-        metrics: GatewayMetrics, logger: Logger, now: @escaping @Sendable () -> Int64
+        _ current: CurrentConfiguration, state: ConfigurationState, read: @escaping Read,
+        parts: Parts, metrics: GatewayMetrics, logger: Logger, now: @escaping @Sendable () -> Int64
     ) {
         self.current = current
         self.read = read
@@ -85,7 +86,7 @@ package actor ConfigurationReload {
         self.metrics = metrics
         self.logger = logger
         self.now = now
-        state = ConfigurationState(current.value)
+        self.state = state
     }
 
     /// Reads everything again, applies the changes that are possible and returns all changes.

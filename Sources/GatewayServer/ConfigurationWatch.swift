@@ -23,7 +23,8 @@ struct ConfigurationWatch: Service {
                 group.addTask {
                     var watch = FileWatch()
                     while true {
-                        if watch.look(current.value.watchedFiles) {
+                        let configuration = current.value
+                        if watch.look(configuration.watchedFiles, read: configuration.filesRead) {
                             _ = try? await reload.reload(.fileChange)
                         }
                         try await Task.sleep(for: Self.interval)

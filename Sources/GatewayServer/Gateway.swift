@@ -75,6 +75,8 @@ package struct Gateway: Sendable {
         var configuration = configuration
         try Self.fit(&configuration, logger)
         Self.logStart(configuration, logger)
+        // Before its files are read, so that the watch applies any later change of them.
+        let state = ConfigurationState(configuration)
         let pushFiles = try PushFiles(configuration.push)
         tracing = try configuration.tracing.map { try GatewayTracing($0, clock: clock) }
         let directory = DataDirectory(configuration.data)
@@ -188,7 +190,7 @@ package struct Gateway: Sendable {
             loops: engine.loops)
         issuerKeys.onChange { [access] in access.update() }
         reload = ConfigurationReload(
-            current, read: read,
+            current, state: state, read: read,
             parts: ConfigurationReload.Parts(
                 identity: identity, access: access, keys: keys, issuerKeys: issuerKeys,
                 signer: signer, log: log,

@@ -116,6 +116,28 @@ import WidgetModel
         #expect(looks(&watch, [file], [file]) == [true, false])
     }
 
+    @Test func `a file that changed after it was read is a change at the first look`() throws {
+        let folder = try Folder()
+        let files = [try folder.write("1", to: "1"), try folder.write("2", to: "2")]
+        let text = "publicURL: https://gateway.test\nlocalIssuer: true\n"
+        let file = try folder.write(
+            text + "tls: { certificate: \(files[0]), key: \(files[1]) }", to: "gateway.yaml")
+        for changed in files + [file] {
+            let configuration = try GatewayConfiguration(
+                ConfigurationLayers(
+                    file: file, flags: ["data": folder.path.path], environment: [:]))
+            var unread = FileWatch()
+            var watch = FileWatch()
+            try Data((text + "changed: yes").utf8).write(to: URL(filePath: changed))
+            let found = [[:], configuration.filesRead, configuration.filesRead].map { read in
+                read.isEmpty
+                    ? unread.look(configuration.watchedFiles)
+                    : watch.look(configuration.watchedFiles, read: read)
+            }
+            #expect(found == [false, true, false])
+        }
+    }
+
     @Test func `a file that is watched only now is no change`() throws {
         let folder = try Folder()
         let (one, two) = (try folder.write("1", to: "1"), try folder.write("2", to: "2"))

@@ -21,6 +21,8 @@ package struct ConfigurationLayers {
     package let variables: [String]
     /// The file, if one was named.
     let file: String?
+    /// The state of the file just before it was read.
+    private let fileRead: FileWatch.Print?
     /// The variables of OpenTelemetry.
     let openTelemetry: OpenTelemetryVariables
     /// Whether the document could not be read at all.
@@ -44,6 +46,7 @@ package struct ConfigurationLayers {
         var texts: [String: String] = [:]
         var faults = Faults()
         readable = received?.readable
+        fileRead = file.flatMap { FileWatch.Print($0) }
         if let received {
             texts = Self.read(received.document, "the document", &faults)
         } else if let file {
@@ -77,6 +80,28 @@ package struct ConfigurationLayers {
         openTelemetry = OpenTelemetryVariables(environment)
         self.file = file
         self.faults = faults
+    }
+
+    /// The state of the file just before it was read, and the present state of the files that it
+    /// names.
+    var filesRead: [String: FileWatch.Print?] {
+        var prints: [String: FileWatch.Print?] = [:]
+        for path in Self.files(values).values where mayRead(path) {
+            prints[path] = .some(FileWatch.Print(path))
+        }
+        if let file { prints[file] = .some(fileRead) }
+        return prints
+    }
+
+    /// Returns the files that options name, by option.
+    static func files(_ texts: [String: String]) -> [String: String] {
+        texts.filter { key, text in
+            guard key != "data", !text.hasPrefix("https://"),
+                let option = ConfigurationSchema.option(for: key)
+            else { return false }
+            if case .path = option.kind { return true }
+            return false
+        }
     }
 
     /// Returns whether a file that the configuration names may be read.

@@ -12,7 +12,7 @@ package struct FileWatch {
         let nanoseconds: Int
 
         /// Reads the stat data at `path`, following links; `nil` if there is no file.
-        init?(_ path: String) {
+        package init?(_ path: String) {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
             device = UInt64(status.st_dev)
@@ -23,19 +23,30 @@ package struct FileWatch {
         }
     }
 
-    private var known: [String: Print?]?
+    private var known: [String: Print?]
 
-    package init(known: [String: Print?]? = nil) {
+    /// Creates a watch.
+    ///
+    /// - Parameter known: The state of each file just before it was read, so that a change since
+    ///   then is noticed.
+    package init(known: [String: Print?] = [:]) {
         self.known = known
     }
 
-    /// Checks the files; returns whether any has changed since the last check. A file that was not
-    /// included then does not count.
-    package mutating func look(_ paths: some Sequence<String>) -> Bool {
+    /// Checks the files; returns whether any has changed since the last check or, for a file that
+    /// was not included then, since it was read.
+    ///
+    /// - Parameters:
+    ///   - paths: The files.
+    ///   - read: The state of files just before they were last read. A file that is included neither
+    ///     here nor in the last check does not count.
+    package mutating func look(
+        _ paths: some Sequence<String>, read: [String: Print?] = [:]
+    ) -> Bool {
         var seen: [String: Print?] = [:]
         for path in paths { seen[path] = .some(Print(path)) }
-        defer { known = seen }
-        guard let known else { return false }
-        return seen.contains { path, print in known[path].map { $0 != print } ?? false }
+        let before = read.merging(known) { _, checked in checked }
+        known = seen
+        return seen.contains { path, print in before[path].map { $0 != print } ?? false }
     }
 }

@@ -105,6 +105,8 @@ package struct GatewayConfiguration: Sendable {
     package fileprivate(set) var notices: [String] = []
     /// The configuration file, if there is one.
     package private(set) var file: String?
+    /// The state of each file just before it was read or, if it is read later, named.
+    package private(set) var filesRead: [String: FileWatch.Print?] = [:]
     /// Whether the gateway runs in development mode, without configuration: its own certificates
     /// and issuer, loopback only.
     package var isDevelopment: Bool
@@ -142,6 +144,8 @@ package struct GatewayConfiguration: Sendable {
         var layers = layers
         // Of a document that is not read, every required option would be missing.
         guard !layers.isUnreadable else { throw layers.faults }
+        // Before any of these files is read.
+        filesRead = layers.filesRead
         data = layers.required("data")
         listen =
             layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
@@ -466,15 +470,7 @@ package struct GatewayConfiguration: Sendable {
     }
 
     /// The files that options name, by option.
-    var files: [String: String] {
-        texts.filter { key, text in
-            guard key != "data", !text.hasPrefix("https://"),
-                let option = ConfigurationSchema.option(for: key)
-            else { return false }
-            if case .path = option.kind { return true }
-            return false
-        }
-    }
+    var files: [String: String] { ConfigurationLayers.files(texts) }
 
     /// The files that make up the configuration, and the key lists in the data directory.
     package var watchedFiles: [String] {
