@@ -280,7 +280,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTLSTests",
             dependencies: [
-                "CLinux", "COpenSSL", "GatewayTLS", "WidgetModel", "NIOCore", "NIOPosix",
+                "CLinux", "COpenSSL", "GatewayTLS", "GatewayTestSupport", "WidgetModel", "NIOCore",
+                "NIOPosix",
             ]),
         .testTarget(
             name: "OpenMetricsTests", dependencies: ["OpenMetrics", "WidgetModel", "CoreMetrics"]),

@@ -38,7 +38,7 @@ enum GatewayProcessLeftovers {
             _ = body(&state)
             guard !state.isRegistered else { return }
             state.isRegistered = true
-            atexit { GatewayProcessLeftovers.clear() }
+            ExitActions.add { clear() }
         }
     }
 

@@ -238,7 +238,7 @@ final class PostgresServer: Sendable {
             defer { leftovers.insert(directory) }
             return leftovers.isEmpty
         }
-        if isFirst { atexit { PostgresServer.removeLeftovers() } }
+        if isFirst { ExitActions.add { PostgresServer.removeLeftovers() } }
         if geteuid() == 0 { try command("/bin/chown", ["postgres", directory]) }
         return directory
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestSupport
 
 /// Certificates made once per test run with the `openssl` command, all with P-256 keys.
 struct Certificates: Sendable {
@@ -22,7 +23,9 @@ struct Certificates: Sendable {
         directory = NSTemporaryDirectory() + "/gateway-tls-\(UUID().uuidString)"
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)
-        atexit { try? FileManager.default.removeItem(atPath: Certificates.made.directory) }
+        ExitActions.add { [directory] in
+            try? FileManager.default.removeItem(atPath: directory)
+        }
         try selfSigned("ca", "/CN=Test CA")
         try selfSigned("stranger", "/CN=Stranger")
         try issued("server", "/CN=server", "subjectAltName=DNS:localhost,IP:127.0.0.1", days: 10)

@@ -64,7 +64,6 @@ final class ConfiguredTarget: Sendable {
         let file = "\(directory)/gateway.yaml"
         try configuration.write(toFile: file, atomically: true, encoding: .utf8)
         process = try GatewayProcess(configuration: file)
-        killAtExit(process, removing: directory)
         port = UInt16(process.url.split(separator: ":").last ?? "") ?? 0
         for app in ["com.a", "com.b"] {
             let http = TestHTTP(url: process.url, ca: files.ca.certificate)

@@ -26,7 +26,6 @@ final class Target: Sendable {
 
     private init() throws {
         process = try GatewayProcess(environment: ["TIMELINE_GATEWAY_LOG_LEVEL": "trace"])
-        killAtExit(process)
         port = UInt16(process.url.split(separator: ":").last ?? "") ?? 0
         let token = try process.token(app: Self.app, scope: "operator")
         issuer = try Issuer(likeThatOf: token, keysIn: process.data + "/issuer")
@@ -112,24 +111,3 @@ final class Target: Sendable {
         return (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     }
 }
-
-/// Ends the daemon when this process exits, because values of statics are never released.
-///
-/// - Parameter directory: A directory to remove with the daemon's data.
-func killAtExit(_ process: GatewayProcess, removing directory: String? = nil) {
-    started.update { started in
-        started.append((process.pid, process.data))
-        if let directory { started.append((0, directory)) }
-    }
-    _ = registration
-}
-
-private let started = TestHTTPMonitor<[(pid: Int32, data: String)]>([])
-private let registration: Void = {
-    atexit {
-        for (pid, data) in started.update({ $0 }) {
-            if pid > 0 { kill(pid, SIGKILL) }
-            try? FileManager.default.removeItem(atPath: data)
-        }
-    }
-}()
