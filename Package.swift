@@ -151,7 +151,8 @@ let package = Package(
             name: "GatewayFleet",
             dependencies: [
                 "GatewayCore", "GatewayDocuments", "GatewayEngine", "GatewayPostgres",
-                "GatewayRecords", "GatewaySigning", "WidgetModel",
+                "GatewayRecords", "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
+                "Logging", "ServiceLifecycle",
             ]),
         // Requests, routes and their contract.
         .target(
@@ -192,8 +193,9 @@ let package = Package(
             name: "GatewayServer",
             dependencies: [
                 "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayEngine",
-                "GatewayHTTP", "GatewayOperations", "GatewaySettings", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
+                "GatewayFleet", "GatewayHTTP", "GatewayOperations", "GatewayPostgres",
+                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics",
+                "OpenTelemetry", "WidgetModel",
                 "CoreMetrics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
                 "UnixSignals",
             ]),

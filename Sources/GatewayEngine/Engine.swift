@@ -3,14 +3,18 @@ import GatewayPush
 import GatewayRecords
 import GatewaySigning
 import GatewayStorage
-import GatewayTLS
 import Logging
 import NIOCore
 import WidgetModel
 
 /// The parts of a running engine, built from top to bottom: each depends only on those above it.
 package struct Engine: Sendable {
-    package let store: SQLiteStore
+    /// The store in the data directory of this gateway, and its writer.
+    package struct EmbeddedStore: Sendable {
+        package let store: SQLiteStore
+        package let writer: LogWriter
+    }
+
     package let clock: GatewayClock
     /// The registrations in force, in memory.
     package let registry: Registry
@@ -19,79 +23,91 @@ package struct Engine: Sendable {
     /// `nil` where nothing is pushed.
     package let push: PushLoop?
     package let loops: ShardLoops
-    package let writer: LogWriter
+    /// The log and the registrations, for readers.
+    package let records: any EngineRecords
+    /// `nil` if other nodes share the log.
+    package let embedded: EmbeddedStore?
     /// Runs work on documents that are too large for the threads shared by all requests.
     package let documents: DocumentWork
     package let changes: ChangeLog
     package let clients: ClientDirectory
 
-    /// Replays the log and opens an epoch, then builds one shard for each event loop.
+    /// Builds the engine of a node whose log other nodes share.
+    package init(_ parts: EngineParts, log: any EngineLog, records: any EngineRecords) {
+        self.init(parts, log: log, records: records, embedded: nil)
+    }
+
+    private init(
+        _ parts: EngineParts, log: any EngineLog, records: any EngineRecords,
+        embedded: EmbeddedStore?
+    ) {
+        let services = parts.services
+        clock = services.clock
+        registry = parts.registry
+        catalogs = parts.catalogs
+        cursors = parts.cursors
+        push = parts.push
+        loops = parts.loops
+        self.records = records
+        self.embedded = embedded
+        documents = DocumentWork(turn: services.metrics.turns(of: .documents))
+        changes = ChangeLog(
+            log: log, catalogs: catalogs, accepted: parts.accepted, documents: documents,
+            metrics: services.metrics, tracing: services.tracing)
+        clients = ClientDirectory(
+            log: log, catalogs: catalogs, registry: registry, accepted: parts.accepted,
+            loops: loops, push: push, cursors: cursors, documents: documents,
+            pushAddresses: parts.configuration.pushAddresses, metrics: services.metrics,
+            tracing: services.tracing, clock: clock)
+    }
+
+    /// Replays the embedded log and opens an epoch, then builds one shard for each event loop.
     ///
     /// - Parameter pushLoop: The loop that decides pushes; `nil` where nothing is pushed.
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package init(
-        _ configuration: EngineConfiguration, store: SQLiteStore, signer: NotificationSigner,
-        metrics: GatewayMetrics, tlsSettings: TLSServerSettings, eventLoops: [any EventLoop],
-        pushLoop: (any EventLoop)?, clock: GatewayClock, tracing: GatewayTracing? = nil,
-        logger: Logger
+        _ configuration: EngineConfiguration, store: SQLiteStore, pushLoop: (any EventLoop)?,
+        services: EngineServices
     ) throws {
-        self.store = store
-        self.clock = clock
+        let (clock, logger) = (services.clock, services.logger)
         let registry = Registry(streamsMax: configuration.streamsPerClient)
-        self.registry = registry
         let replay = try LogReplay(
             of: store, limits: configuration.limits, coreLimits: configuration.coreLimits
         ) { record, app, seenAt in
             registry.put(record, app: app, at: store.head, isRestored: true, seenAt: seenAt)
         }
         store.restoreUsage(replay.usage)
-        let hashes = replay.hashes
-        catalogs = AppCatalogs(replay.catalogs, hashes: hashes, limits: configuration.limits)
         // Before pushes are restored: it may void their recorded positions.
-        let cursors = try CursorCodec(
-            openingEpochIn: store, hash: hashes.stored, clock: clock, logger: logger)
-        self.cursors = cursors
+        let epochs = try EpochHistory(openingEpochIn: store, clock: clock, logger: logger)
         let push = try pushLoop.map { loop in
             PushLoop(
                 loop: loop,
                 scheduler: try PushScheduler(
-                    replay.shard, terms: configuration.push, hash: hashes.stored,
+                    replay.shard, terms: configuration.push, hash: replay.hashes.stored,
                     restoredFrom: store, registry, clock: clock),
-                epoch: cursors.epoch, clock: clock, metrics: metrics, tracing: tracing,
-                logger: logger)
+                epoch: epochs.epoch, clock: clock, metrics: services.metrics,
+                tracing: services.tracing, logger: logger)
         }
-        self.push = push
-        loops = ShardLoops(
-            eventLoops.enumerated().map { index, loop in
-                ShardLoop(
-                    loop: loop, index: LoopIndex(index), shard: replay.shard,
-                    settings: configuration.streams, tlsSettings: tlsSettings, signer: signer,
-                    registry: registry, metrics: metrics, cursors: cursors, clock: clock,
-                    push: push, tracing: tracing, logger: logger)
-            })
-        documents = DocumentWork(turn: metrics.turns(of: .documents))
-        writer = LogWriter(
-            store: store, quota: configuration.quota,
-            publisher: LogPublisher(
-                loops: loops, push: push,
-                sealer: VersionSealer(replay.compactor, loops: loops, push: push),
-                tracing: tracing),
-            tracing: tracing)
-        let accepted = AcceptedChanges(startedAt: store.head)
+        let parts = EngineParts(
+            configuration,
+            from: StartState(
+                shard: replay.shard, compactor: replay.compactor, catalogs: replay.catalogs,
+                hashes: replay.hashes),
+            registry: registry,
+            cursors: CursorCodec(seal: CursorSeal(replay.hashes.stored), history: epochs),
+            push: push, services: services)
+        let writer = LogWriter(
+            store: store, quota: configuration.quota, publisher: parts.publisher,
+            tracing: services.tracing)
         let log = EmbeddedLog(
-            store: store, writer: writer, catalogs: catalogs, registry: registry,
-            accepted: accepted, metrics: metrics, clock: clock)
-        changes = ChangeLog(
-            log: log, catalogs: catalogs, accepted: accepted, documents: documents,
-            metrics: metrics, tracing: tracing)
-        clients = ClientDirectory(
-            log: log, catalogs: catalogs, registry: registry, accepted: accepted, loops: loops,
-            push: push, cursors: cursors, documents: documents,
-            pushAddresses: configuration.pushAddresses, metrics: metrics, tracing: tracing,
-            clock: clock)
-        // The log refers to the loops, and the loops to the cursors.
-        cursors.onLostTail { [weak log] epoch in
-            log?.openEpoch(epoch, cursors: cursors, logger: logger)
+            store: store, writer: writer, catalogs: parts.catalogs, registry: registry,
+            accepted: parts.accepted, metrics: services.metrics, clock: clock)
+        self.init(
+            parts, log: log, records: store,
+            embedded: EmbeddedStore(store: store, writer: writer))
+        // The log refers to the loops, and the loops to the history.
+        epochs.onLostTail { [weak log] epoch in
+            log?.openEpoch(epoch, epochs: epochs, logger: logger)
         }
     }
 }

@@ -6,18 +6,36 @@ import WidgetModel
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer.
 /// Those live for a month and would keep a notification key published as long.
 package final class KeyService: Sendable {
-    private struct State {
+    private struct State: Equatable {
         var notifications: KeyRing
         var tokens: KeyRing?
         var webhooks: KeyRing?
     }
 
+    /// The authority over the rings.
+    private enum Source: Sendable {
+        /// The files of a data directory.
+        case files(Files)
+        /// Elsewhere: returns the ring of notifications; `nil` while it is not known.
+        case shared(@Sendable () -> KeyRing?)
+    }
+
+    private struct Files: Sendable {
+        let notifications: KeyRingStore
+        let tokens: KeyRingStore
+        let webhooks: KeyRingStore
+
+        init(_ data: String) {
+            notifications = KeyRingStore(directory: data + "/keys")
+            tokens = KeyRingStore(directory: data + "/issuer")
+            webhooks = KeyRingStore(directory: data + "/webhooks")
+        }
+    }
+
     private let state: Mutex<State>
     /// Held while the rings are read again, so that an earlier read never replaces a later one.
     private let advancing = Mutex(())
-    private let notificationStore: KeyRingStore
-    private let tokenStore: KeyRingStore
-    private let webhookStore: KeyRingStore
+    private let source: Source
     private let audience: String
 
     /// Opens the key rings of a data directory; creates them on the first start.
@@ -27,19 +45,32 @@ package final class KeyService: Sendable {
         data: String, algorithm: SigningAlgorithm, timing: KeyRing.Timing, hasLocalIssuer: Bool,
         hasWebhooks: Bool, audience: String, now: Int64
     ) throws(SigningError) {
-        notificationStore = KeyRingStore(directory: data + "/keys")
-        tokenStore = KeyRingStore(directory: data + "/issuer")
-        webhookStore = KeyRingStore(directory: data + "/webhooks")
+        let files = Files(data)
+        source = .files(files)
         self.audience = audience
-        let notifications = try notificationStore.open(
+        let notifications = try files.notifications.open(
             algorithm: algorithm, timing: timing, now: now)
         let tokens =
             hasLocalIssuer
-            ? try tokenStore.open(timing: .tokens, now: now) : nil
+            ? try files.tokens.open(timing: .tokens, now: now) : nil
         let webhooks =
-            hasWebhooks ? try webhookStore.open(timing: .webhooks, now: now) : nil
+            hasWebhooks ? try files.webhooks.open(timing: .webhooks, now: now) : nil
         state = Mutex(
             State(notifications: notifications, tokens: tokens, webhooks: webhooks))
+    }
+
+    /// Uses a ring of notifications that other nodes share. There is no local issuer.
+    ///
+    /// - Parameters:
+    ///   - ring: The present ring.
+    ///   - latest: Returns the ring as it was last read; `nil` while this node must not sign with a
+    ///     newer key.
+    package init(
+        sharing ring: KeyRing, latest: @escaping @Sendable () -> KeyRing?, audience: String
+    ) {
+        source = .shared(latest)
+        self.audience = audience
+        state = Mutex(State(notifications: ring))
     }
 
     /// Signs webhooks with the current key, and also with the adjacent one during a key change;
@@ -129,29 +160,40 @@ package final class KeyService: Sendable {
 
     private func readRings(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         let before = state.withLock { $0 }
+        let after: State
+        switch source {
+        case .files(let files):
+            after = try Self.rings(in: files, after: before, now: now, hasWebhooks: hasWebhooks)
+        case .shared(let latest):
+            guard let ring = latest() else { return false }
+            after = State(notifications: ring)
+        }
+        guard after != before else { return false }
+        state.withLock { $0 = after }
+        return true
+    }
+
+    private static func rings(
+        in files: Files, after before: State, now: Int64, hasWebhooks: Bool
+    ) throws(SigningError) -> State {
         var after = before
-        after.notifications = try notificationStore.openExisting(
+        after.notifications = try files.notifications.openExisting(
             timing: before.notifications.timing)
-        _ = try notificationStore.advance(&after.notifications, now: now)
+        _ = try files.notifications.advance(&after.notifications, now: now)
         if before.tokens != nil {
-            var tokens = try tokenStore.openExisting(timing: .tokens)
-            _ = try tokenStore.advance(&tokens, now: now)
+            var tokens = try files.tokens.openExisting(timing: .tokens)
+            _ = try files.tokens.advance(&tokens, now: now)
             after.tokens = tokens
         }
         after.webhooks = nil
         if hasWebhooks {
             var webhooks =
                 before.webhooks == nil
-                ? try webhookStore.open(timing: .webhooks, now: now)
-                : try webhookStore.openExisting(timing: .webhooks)
-            _ = try webhookStore.advance(&webhooks, now: now)
+                ? try files.webhooks.open(timing: .webhooks, now: now)
+                : try files.webhooks.openExisting(timing: .webhooks)
+            _ = try files.webhooks.advance(&webhooks, now: now)
             after.webhooks = webhooks
         }
-        let changed =
-            after.notifications != before.notifications || after.tokens != before.tokens
-            || after.webhooks != before.webhooks
-        let result = after
-        if changed { state.withLock { $0 = result } }
-        return changed
+        return after
     }
 }

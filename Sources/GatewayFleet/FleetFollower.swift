@@ -16,19 +16,9 @@ package final class FleetFollower: Sendable {
         var hasFailed = false
         /// The clients whose registrations this node is writing, with the number of writes.
         var expected: [ClientKey: Int] = [:]
-        /// The callers that wait for a position, until a time of the clock.
-        var callers: [Caller] = []
-        /// Whether a task looks for callers that have waited too long.
-        var isSweeping = false
 
         /// The batch to apply now.
         var next: LogBatch? { isReading || hasFailed ? nil : waiting.first }
-    }
-
-    private struct Caller {
-        let position: UInt64
-        let deadline: Int64
-        let continuation: CheckedContinuation<Bool, Never>
     }
 
     /// Reads rows on the primary.
@@ -40,11 +30,12 @@ package final class FleetFollower: Sendable {
     private let accepted: AcceptedChanges
     private let publisher: LogPublisher
     private let seal: RegistrationSeal
+    private let history: BatchHistory
     private let clock: GatewayClock
     /// Reports a record that the node cannot apply: it must stop.
     private let onFailure: @Sendable (LogApplication.Unreadable) -> Void
     private let state: Mutex<State>
-    private let reached = Atomic<UInt64>(0)
+    private let waiters: Waiters<UInt64>
 
     /// Creates a follower.
     ///
@@ -52,7 +43,7 @@ package final class FleetFollower: Sendable {
     package init(
         _ application: LogApplication, catalogs: AppCatalogs, registry: Registry,
         accepted: AcceptedChanges, publisher: LogPublisher, seal: RegistrationSeal,
-        clock: GatewayClock,
+        history: BatchHistory, clock: GatewayClock,
         onFailure: @escaping @Sendable (LogApplication.Unreadable) -> Void
     ) {
         self.catalogs = catalogs
@@ -60,51 +51,22 @@ package final class FleetFollower: Sendable {
         self.accepted = accepted
         self.publisher = publisher
         self.seal = seal
+        self.history = history
         self.clock = clock
         self.onFailure = onFailure
         state = Mutex(State(application: application))
-        reached.store(application.position, ordering: .relaxed)
+        waiters = Waiters(from: application.position, patience: Self.patience, clock: clock)
     }
 
     /// The last sequence that was handed to the event loops.
-    package var position: UInt64 { reached.load(ordering: .acquiring) }
+    package var position: UInt64 { waiters.reached }
 
     /// Returns `true` once the entries up to a sequence are handed to the event loops, and `false` if
     /// they are not after ``patience`` milliseconds, because this node does not get the log.
-    package func reached(_ sequence: UInt64) async -> Bool {
-        await withCheckedContinuation { continuation in
-            let deadline = clock.now() + Self.patience
-            let (isThere, sweeps) = state.withLock { state in
-                guard position < sequence else { return (true, false) }
-                state.callers.append(
-                    Caller(position: sequence, deadline: deadline, continuation: continuation))
-                defer { state.isSweeping = true }
-                return (false, !state.isSweeping)
-            }
-            if isThere { continuation.resume(returning: true) }
-            if sweeps { Task { await sweep() } }
-        }
-    }
+    package func reached(_ sequence: UInt64) async -> Bool { await waiters.wait(for: sequence) }
 
     /// The longest wait for a position, in milliseconds.
     package static let patience: Int64 = 1_000
-
-    /// Releases the callers that have waited too long, until none waits.
-    private func sweep() async {
-        var isOver = false
-        while !isOver {
-            await clock.sleep(clock.now() + Self.patience / 10)
-            let now = clock.now()
-            let late = state.withLock { state in
-                let count = state.callers.partition { $0.deadline <= now }
-                defer { state.callers.removeSubrange(count...) }
-                if count == 0 { state.isSweeping = false }
-                isOver = count == 0
-                return Array(state.callers[count...])
-            }
-            for caller in late { caller.continuation.resume(returning: false) }
-        }
-    }
 
     /// Returns once an entry after `position` is handed to the event loops, or after `timeout`
     /// milliseconds.
@@ -206,16 +168,11 @@ package final class FleetFollower: Sendable {
             accepted.note(
                 batch.at, of: UInt64(batch.first), through: UInt64(batch.position.last))
         }
+        // Before any cursor of the batch is issued.
+        history.note(batch.position)
         publisher.publish(messages)
-        let position = UInt64(batch.position.last)
-        let callers = state.withLock { state in
-            // Not before: who waits for a position reads what it brought.
-            reached.store(position, ordering: .releasing)
-            let count = state.callers.partition { $0.position <= position }
-            defer { state.callers.removeSubrange(count...) }
-            return Array(state.callers[count...])
-        }
-        for caller in callers { caller.continuation.resume(returning: true) }
+        // Not before: who waits for a position reads what it brought.
+        waiters.advance(to: UInt64(batch.position.last))
     }
 
     private func open(

@@ -3,6 +3,7 @@ import GatewayCore
 import GatewayEngine
 import GatewayPostgres
 import GatewayRecords
+import Synchronization
 import WidgetModel
 
 /// The log and the registrations of a fleet, in PostgreSQL.
@@ -18,6 +19,9 @@ package final class FleetLog: EngineLog {
     private let registry: Registry
     private let loops: ShardLoops
     private let clock: GatewayClock
+    /// The times at which the newest position was asked for.
+    private let heads: Waiters<Int64>
+    private let newest = Atomic<Int64>(0)
 
     /// Creates the log of a node whose batches `follower` applies.
     package init(
@@ -32,9 +36,66 @@ package final class FleetLog: EngineLog {
         self.registry = registry
         self.loops = loops
         self.clock = clock
+        heads = Waiters(from: .min, patience: FleetFollower.patience, clock: clock)
     }
 
     package var head: UInt64 { follower.position }
+
+    package func barrier() async throws -> UInt64 {
+        let asked = PostgresLoop.now
+        log.look()
+        guard await heads.wait(for: asked) else {
+            throw EngineError.unavailable("the servers of the fleet's log do not answer")
+        }
+        let head = UInt64(newest.load(ordering: .acquiring))
+        guard await follower.reached(head) else {
+            throw EngineError.unavailable("this node is behind the fleet's log")
+        }
+        return head
+    }
+
+    /// Records the newest position of the log, as asked for at a time of `PostgresLoop.now`.
+    package func observe(_ head: LogPosition, askedAt: Int64) {
+        newest.store(head.last, ordering: .releasing)
+        heads.advance(to: askedAt)
+    }
+
+    // MARK: Registrations in memory
+
+    package func isHeld(_ key: ClientKey) -> Bool { registry.record(key) != nil }
+
+    package func hold(_ key: ClientKey) async throws {
+        for _ in 0..<Self.attemptsMax where !isHeld(key) {
+            let rowKey = hashes.key(of: key)
+            let outcome = await withCheckedContinuation { continuation in
+                log.read(.rows([rowKey], asOf: Int64(clamping: head))) { outcome in
+                    // On the thread that applies the log: no record comes in between.
+                    continuation.resume(returning: Result { try self.hold(outcome, key, rowKey) })
+                }
+            }
+            if try outcome.get() { return }
+        }
+        guard isHeld(key) else { throw EngineError.busy(.registrationChanges) }
+    }
+
+    /// Holds the registration that was read; returns whether the row was as of the position of this
+    /// node or later, so that the records behind it keep it up to date.
+    private func hold(
+        _ outcome: RowOutcome, _ key: ClientKey, _ rowKey: RegistrationKey
+    ) throws -> Bool {
+        switch outcome {
+        case .rows(let rows, let read):
+            guard let row = rows[rowKey] else { return true }
+            guard follower.position <= UInt64(read) else { return false }
+            let record = try seal.open(row).record(of: key.client)
+            registry.put(
+                record, app: key.app, at: follower.position, isRestored: true,
+                seenAt: clock.wallMilliseconds())
+            return true
+        case .refused(let refusal): throw EngineError(refusal)
+        case .clients: return false
+        }
+    }
 
     // MARK: Changes
 

@@ -42,6 +42,8 @@ package actor ConfigurationReload {
     /// The parts of a running gateway that accept changes.
     struct Parts: Sendable {
         let identity: TLSIdentity
+        /// The keys of session tickets, if other nodes share them.
+        let ticketKeys: TicketKeys?
         let access: AccessControl
         let keys: KeyService
         let issuerKeys: IssuerKeys
@@ -148,7 +150,8 @@ package actor ConfigurationReload {
         var context: TLSContext?
         if changes.contains(where: { $0.key.hasPrefix("tls.") }) {
             do {
-                context = try configuration.tlsContext(now: time)
+                context = try configuration.tlsContext(
+                    now: time, ticketKeys: parts.ticketKeys)
             } catch {
                 throw error as? Faults ?? Faults("tls", "\(error)")
             }

@@ -4,8 +4,10 @@ import GatewayAdmin
 import GatewayCore
 import GatewayDelivery
 import GatewayEngine
+import GatewayFleet
 import GatewayHTTP
 import GatewayOperations
+import GatewayPostgres
 import GatewayPush
 import GatewaySettings
 import GatewaySigning
@@ -39,6 +41,8 @@ package struct Gateway: Sendable {
     private let pushGroup: MultiThreadedEventLoopGroup?
     private let senders: PushSenders
     private let engine: Engine
+    /// The node whose engine it is; `nil` if no other gateway shares the log.
+    private let node: FleetNode?
     private let date: HTTPDateCache
     private let metrics: GatewayMetrics
     private let signer: NotificationSigner
@@ -62,16 +66,17 @@ package struct Gateway: Sendable {
     ///   each stating the problem and its place.
     /// - Parameters:
     ///   - acceptsLoss: Whether to continue without missing parts of the data directory.
+    ///   - fleetKeys: The keys that the nodes of a cluster share; `nil` without a cluster.
     ///   - read: Reads the configuration again, for a reload.
     package init(
         _ configuration: GatewayConfiguration, log: GatewayLog, acceptsLoss: Bool = false,
-        clock: GatewayClock = .system, read: @escaping ConfigurationReload.Read
+        fleetKeys: FleetKeys? = nil, clock: GatewayClock = .system,
+        read: @escaping ConfigurationReload.Read
     ) throws {
         let logger = Logger(label: "timeline-gateway")
         self.logger = logger
         began = clock.now()
         sampledLog = SampledLog(logger, now: clock.now)
-        let storeLog = StoreLog(logger)
         var configuration = configuration
         try Self.fit(&configuration, logger)
         Self.logStart(configuration, logger)
@@ -83,27 +88,16 @@ package struct Gateway: Sendable {
         try directory.create()
         let metrics = GatewayMetrics()
         self.metrics = metrics
-        let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
-            logger.warning("continuing without a missing part", metadata: ["part": "\(part)"])
-        }
-        let wasKilled = SQLiteStore.isLeftOpen(in: configuration.data)
-        let store: SQLiteStore
-        do {
-            store = try SQLiteStore(
-                directory: configuration.data, opening: checks.database(),
-                observer: { [turn = metrics.turns(of: .writer)] figures in
-                    turn.record(nanoseconds: figures.longestJobNanoseconds)
-                    metrics.commitSeconds.record(figures.seconds)
-                    metrics.commitJobs.record(Double(figures.jobs))
-                    storeLog.succeeded()
-                }, onRejection: { storeLog.failed("\($0)") })
-        } catch StoreError.missing {
-            throw checks.loss([.database])
-        }
-        if wasKilled {
-            logger.notice("the previous gateway on this directory was killed, not stopped")
-        }
-        try checks.rings(knownTo: store)
+        let backing: Backing =
+            if let fleetKeys {
+                .cluster(fleetKeys)
+            } else {
+                .directory(
+                    try Self.openStore(
+                        of: configuration, acceptsLoss: acceptsLoss, metrics: metrics,
+                        logger: logger))
+            }
+        let store = backing.store
         // Before anything is signed, because tokens and notifications name the gateway by its URL.
         // After the directory is locked, so that a second gateway fails with that error and not the
         // port's.
@@ -128,12 +122,18 @@ package struct Gateway: Sendable {
         // Some identity providers write the same URL with a slash, others without.
         let bare = named.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
         let audiences = Set(bare + bare.map { $0 + "/" })
-        keys = try KeyService(
-            data: configuration.data, algorithm: configuration.algorithm, timing: timing,
-            hasLocalIssuer: configuration.localIssuer, hasWebhooks: configuration.push.hasWebhooks,
-            audience: url, now: now)
-        try store.noteRings(checks.rings.map(\.name.rawValue))
-        identity = TLSIdentity(try configuration.tlsContext(now: now))
+        if let fleetKeys {
+            guard let ring = fleetKeys.ring else { throw SecretError.cryptoFailed }
+            keys = KeyService(sharing: ring, latest: { fleetKeys.ring }, audience: url)
+        } else {
+            keys = try KeyService(
+                data: configuration.data, algorithm: configuration.algorithm, timing: timing,
+                hasLocalIssuer: configuration.localIssuer,
+                hasWebhooks: configuration.push.hasWebhooks, audience: url, now: now)
+        }
+        try store?.noteRings(StartChecks.rings(of: configuration).map(\.name.rawValue))
+        identity = TLSIdentity(
+            try configuration.tlsContext(now: now, ticketKeys: fleetKeys?.tickets))
         issuerKeys = try IssuerKeys(configuration, metrics: metrics, clock: clock, logger: logger)
         let verifier = CachedTokenVerifier(
             TokenVerifier(
@@ -150,7 +150,7 @@ package struct Gateway: Sendable {
         requests = LaneExecutor(
             name: "requests", threads: configuration.threads, turn: metrics.turns(of: .requests))
         pushGroup =
-            configuration.push.isActive || !configuration.isDevelopment
+            store != nil && (configuration.push.isActive || !configuration.isDevelopment)
             ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read sends no close_notify; stopping does not wait long for
@@ -165,14 +165,26 @@ package struct Gateway: Sendable {
                 ["from": "\(source)", "failure": "\(failure.rawValue)", "reason": "\(reason)"])
         }
         self.tlsSettings = tlsSettings
-        engine = try Engine(
-            configuration.engine, store: store, signer: signer, metrics: metrics,
-            tlsSettings: tlsSettings, eventLoops: Array(group.makeIterator()),
-            pushLoop: pushGroup?.next(), clock: clock, tracing: tracing, logger: logger)
+        let services = EngineServices(
+            signer: signer, metrics: metrics, tlsSettings: tlsSettings,
+            eventLoops: Array(group.makeIterator()), clock: clock, tracing: tracing, logger: logger)
+        switch backing {
+        case .directory(let store):
+            node = nil
+            engine = try Engine(
+                configuration.engine, store: store, pushLoop: pushGroup?.next(), services: services)
+        case .cluster(let keys):
+            let node = try FleetNode(keys, configuration.engine, services: services) {
+                Self.abandon($0, logger)
+            }
+            self.node = node
+            engine = node.engine
+        }
         engine.clients.permitWebhooks(in: pushFiles.webhookRanges)
         date = HTTPDateCache(clock: clock)
         senders = try PushSenders(
-            configuration.push, pushFiles, store: store,
+            configuration.push, pushFiles,
+            share: { issuer in store.map { .stored(in: $0, issuer: issuer) } ?? .unstored },
             WebhookPushes.Content(
                 notification: { [signer] order throws(SigningError) in
                     try signer.notification(
@@ -192,10 +204,61 @@ package struct Gateway: Sendable {
         reload = ConfigurationReload(
             current, state: state, read: read,
             parts: ConfigurationReload.Parts(
-                identity: identity, access: access, keys: keys, issuerKeys: issuerKeys,
+                identity: identity, ticketKeys: fleetKeys?.tickets, access: access, keys: keys,
+                issuerKeys: issuerKeys,
                 signer: signer, log: log,
                 senders: senders, push: engine.push, clients: engine.clients),
             metrics: metrics, logger: logger, now: clock.wallSeconds)
+    }
+
+    /// The place of the log and the registrations.
+    private enum Backing {
+        case directory(SQLiteStore)
+        case cluster(FleetKeys)
+
+        var store: SQLiteStore? {
+            if case .directory(let store) = self { store } else { nil }
+        }
+    }
+
+    /// Opens the store in the data directory.
+    ///
+    /// - Throws: ``DataDirectoryLoss``, `StoreError`.
+    private static func openStore(
+        of configuration: GatewayConfiguration, acceptsLoss: Bool, metrics: GatewayMetrics,
+        logger: Logger
+    ) throws -> SQLiteStore {
+        let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
+            logger.warning("continuing without a missing part", metadata: ["part": "\(part)"])
+        }
+        let storeLog = StoreLog(logger)
+        let wasKilled = SQLiteStore.isLeftOpen(in: configuration.data)
+        let store: SQLiteStore
+        do {
+            store = try SQLiteStore(
+                directory: configuration.data, opening: checks.database(),
+                observer: { [turn = metrics.turns(of: .writer)] figures in
+                    turn.record(nanoseconds: figures.longestJobNanoseconds)
+                    metrics.commitSeconds.record(figures.seconds)
+                    metrics.commitJobs.record(Double(figures.jobs))
+                    storeLog.succeeded()
+                }, onRejection: { storeLog.failed("\($0)") })
+        } catch StoreError.missing {
+            throw checks.loss([.database])
+        }
+        if wasKilled {
+            logger.notice("the previous gateway on this directory was killed, not stopped")
+        }
+        try checks.rings(knownTo: store)
+        return store
+    }
+
+    /// Ends this process, because it cannot apply the log of its cluster. Its service manager starts
+    /// it again; clients go on at another node meanwhile.
+    private static func abandon(_ reason: String, _ logger: Logger) -> Never {
+        logger.critical("this node cannot go on", metadata: ["reason": "\(reason)"])
+        // What other threads still do must not wait for the log any more.
+        _exit(1)
     }
 
     /// Lowers the connection limits to fit the available descriptors.
@@ -266,26 +329,26 @@ package struct Gateway: Sendable {
             metrics: metrics, log: sampledLog, now: engine.clock.now)
         let admission = StreamAdmission(
             authorizer: authorizer, requestLimits: requestLimits, registry: engine.registry,
-            clients: engine.clients, catalogs: engine.catalogs, store: engine.store,
-            cursors: engine.cursors, date: date, loops: engine.loops,
+            clients: engine.clients, changes: engine.changes, catalogs: engine.catalogs,
+            records: engine.records, cursors: engine.cursors, date: date, loops: engine.loops,
             streamSettings: configuration.streams, streamsMax: configuration.streamsMax)
         let explainer = Explainer(
-            store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
+            records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
         ) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
             admission: admission, changes: engine.changes, clients: engine.clients,
-            catalogs: engine.catalogs, registry: engine.registry, store: engine.store,
+            catalogs: engine.catalogs, registry: engine.registry, records: engine.records,
             push: engine.push, documents: engine.documents, authorizer: authorizer, signer: signer,
             metrics: metrics, cursors: engine.cursors, clock: engine.clock,
             limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
             configuration: reload.commands, explainer: explainer, tracing: tracing)
         let unconfirmed = StalenessScanner(
-            store: engine.store, catalogs: engine.catalogs, registry: engine.registry,
+            records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops)
         let overview = OverviewSampler(
             MetricsPage(
-                metrics: metrics, store: engine.store, registry: engine.registry,
+                metrics: metrics, records: engine.records, registry: engine.registry,
                 cursors: engine.cursors, clock: engine.clock, loops: engine.loops,
                 push: engine.push, signer: signer, keys: keys, tlsCounters: tlsSettings.counters,
                 certificateEnds: { [identity] in identity.current.notAfter },
@@ -305,7 +368,7 @@ package struct Gateway: Sendable {
                 "the gateway is ready",
                 metadata: [
                     "listen": "\(listen)", "admin": "\(configuration.admin)",
-                    "head": "\(engine.store.head)",
+                    "head": "\(engine.records.head)",
                     "seconds": "\(Self.seconds(from: began, to: engine.clock.now()))",
                 ])
         }
@@ -355,17 +418,20 @@ package struct Gateway: Sendable {
         // level, this holds whatever the rules of the configuration are.
         var lifecycle = Logger(label: "timeline-gateway.lifecycle")
         lifecycle.logLevel = .notice
-        var group = ServiceGroupConfiguration(
-            services: [
-                overview, adminPort, upkeep, listener, drain, watch, unconfirmed,
-                HeadMark(store: engine.store), issuerKeys, LogSummaries(logs: sampledLogs),
-            ]
-                + (probes.map { [$0] } ?? []),
-            logger: lifecycle)
+        var running: [any Service] = [
+            overview, adminPort, upkeep, listener, drain, watch, unconfirmed, issuerKeys,
+            LogSummaries(logs: sampledLogs),
+        ]
+        if let probes { running.append(probes) }
+        if let node { running.append(node) }
+        if let embedded = engine.embedded { running.append(HeadMark(store: embedded.store)) }
+        var group = ServiceGroupConfiguration(services: running, logger: lifecycle)
         // A peer must not be able to keep the gateway from stopping.
         group.maximumGracefulShutdownDuration = .seconds(20)
         let services = ServiceGroup(configuration: group)
         await issuerKeys.fetchMissing()
+        // Before a port is open: until then nothing is known of any client.
+        try await node?.ready()
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let stopping = Mutex(engine.clock.now())
         let stop = Task { [logger, engine] in
@@ -454,9 +520,10 @@ package struct Gateway: Sendable {
     private var sampledLogs: [SampledLog] { [sampledLog] + [engine.push?.log].compactMap(\.self) }
 
     private func startPushing() {
+        guard let store = engine.embedded?.store else { return }
         engine.push?.start(
             PushLoop.Dependencies(
-                store: engine.store,
+                store: store,
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
                 acceptTime: engine.changes.accepted.time))
@@ -466,7 +533,8 @@ package struct Gateway: Sendable {
         await engine.push?.stop { await senders.drain() }
         // After everything that may have ended a span.
         await tracing?.stop()
-        try await engine.store.close()
+        try await engine.embedded?.store.close()
+        node?.close()
         for shard in engine.loops.all {
             try? await shard.loop.submit { shard.stop() }.get()
         }

@@ -14,8 +14,8 @@ struct MaintenanceService: Service {
     private static let interval = Duration.seconds(30)
 
     let configuration: CurrentConfiguration
-    private let store: SQLiteStore
-    private let writer: LogWriter
+    /// `nil` if other nodes share the log: it is maintained in the database.
+    private let embedded: Engine.EmbeddedStore?
     private let registry: Registry
     private let clients: ClientDirectory
     private let clock: GatewayClock
@@ -29,8 +29,7 @@ struct MaintenanceService: Service {
         signer: NotificationSigner, logger: Logger, keysChanged: @escaping @Sendable () -> Void
     ) {
         self.configuration = configuration
-        store = engine.store
-        writer = engine.writer
+        embedded = engine.embedded
         registry = engine.registry
         clients = engine.clients
         clock = engine.clock
@@ -63,11 +62,13 @@ struct MaintenanceService: Service {
         } catch {
             logger.error("the key rings cannot be read", metadata: ["error": "\(error)"])
         }
+        guard let embedded else { return }
+        let store = embedded.store
         do {
             let (head, floor) = (store.head, store.floor)
             try await clients.confirmUnowed(below: floor + (head - floor) / 2)
-            try await prune()
-            try await pruneAttempts()
+            try await prune(embedded)
+            try await pruneAttempts(embedded.writer)
             await noteSeen()
             let day: Int64 = 86_400_000
             let unseenSince =
@@ -78,15 +79,15 @@ struct MaintenanceService: Service {
         }
     }
 
-    private func prune() async throws {
+    private func prune(_ embedded: Engine.EmbeddedStore) async throws {
         let rowsPerJob = 5_000
         let configuration = configuration.value
         let acceptedBefore =
             clock.wallMilliseconds() - configuration.retentionSeconds * 1000
         let keep = configuration.retentionChanges
         while true {
-            let before = store.floor
-            let floor = try await writer.write(
+            let before = embedded.store.floor
+            let floor = try await embedded.writer.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prune(
@@ -96,7 +97,7 @@ struct MaintenanceService: Service {
         }
     }
 
-    private func pruneAttempts() async throws {
+    private func pruneAttempts(_ writer: LogWriter) async throws {
         let rowsPerJob = 5_000
         let configuration = configuration.value
         let endedBefore =
@@ -115,6 +116,7 @@ struct MaintenanceService: Service {
 
     /// Records the clients seen since the last run, so that they are not removed as unseen.
     private func noteSeen() async {
+        guard let writer = embedded?.writer else { return }
         let seen = registry.takeSeen(now: clock.wallMilliseconds()).map {
             (key: RegistrationKey(app: $0.key.app, client: $0.key.client), at: $0.at)
         }

@@ -45,4 +45,14 @@ package struct StoreStats: Sendable, Equatable {
     package internal(set) var databaseBytes: Int64 = 0
     /// The size of the write-ahead log file, bytes; 0 in memory.
     package internal(set) var walBytes: Int64 = 0
+
+    /// Creates the statistics of an empty store.
+    init() {}
+
+    /// Creates the statistics of a log that other nodes share.
+    package init(head: UInt64, floor: UInt64, isRefusingWrites: Bool) {
+        self.head = head
+        self.floor = floor
+        self.isRefusingWrites = isRefusingWrites
+    }
 }

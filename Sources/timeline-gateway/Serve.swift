@@ -15,6 +15,12 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(help: "Data directory; created if missing.")
     var data: String?
 
+    @Option(
+        help: """
+            PostgreSQL servers whose log this node shares with others, postgres://LOGIN@HOST/DATABASE.
+            """)
+    var cluster: String?
+
     @Option(help: "TLS port, HOST:PORT. Port 0 lets the system choose.")
     var listen: String?
 
@@ -29,6 +35,7 @@ struct ConfigurationOptions: ParsableArguments {
     var flags: [String: String] {
         var flags: [String: String] = [:]
         if let data { flags["data"] = data }
+        if let cluster { flags["cluster.url"] = cluster }
         if let listen { flags["listen"] = listen }
         if let admin { flags["admin"] = admin }
         return flags
@@ -114,7 +121,8 @@ struct Serve: AsyncParsableCommand {
         for notice in configuration.notices { complain(notice) }
         do {
             let gateway = try Gateway(
-                configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)
+                configuration, log: log, acceptsLoss: acceptsLoss,
+                fleetKeys: try await configuration.openFleetKeys(), read: options.reading)
             try await gateway.run { answer("ready \($0)") }
         } catch let faults as Faults {
             complain("The configuration is invalid:\n\(faults)")

@@ -39,10 +39,11 @@ import WidgetModel
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
         let clock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in })
         return try Engine(
-            configuration.engine, store: store, signer: signer, metrics: GatewayMetrics(),
-            tlsSettings: TLSServerSettings(), eventLoops: [], pushLoop: nil, clock: clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+            configuration.engine, store: store, pushLoop: nil,
+            services: EngineServices(
+                signer: signer, metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
+                eventLoops: [], clock: clock,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
     }
 
     private static func put(_ app: String = app, title: String = "", in engine: Engine)

@@ -29,10 +29,11 @@ import WidgetModel
             data: "/nonexistent", listen: loopback, admin: loopback)
         let clock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in })
         let engine = try Engine(
-            configuration.engine, store: store, signer: signer, metrics: GatewayMetrics(),
-            tlsSettings: TLSServerSettings(), eventLoops: [], pushLoop: nil, clock: clock,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+            configuration.engine, store: store, pushLoop: nil,
+            services: EngineServices(
+                signer: signer, metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
+                eventLoops: [], clock: clock,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
         try await put(["hero"], in: engine)
         return engine
     }

@@ -67,9 +67,9 @@ import Testing
         }
         #expect(try await store.logRow(4)?.app == "b")
         #expect(try await store.logRow(7) == nil)
-        let page = try await store.changes(app: "a", before: 7, limit: 1)
+        let page = try await store.changes(app: "a", before: 7, limit: 1, scanMax: 100)
         #expect(page.rows.map(\.sequence) == [5] && page.next == 5)
-        let rest = try await store.changes(app: "a", before: 5, limit: 2)
+        let rest = try await store.changes(app: "a", before: 5, limit: 2, scanMax: 100)
         #expect(rest.rows.map(\.sequence) == [1] && rest.next == nil)
         let scanned = try await store.changes(app: "b", before: .max, limit: 9, scanMax: 4)
         #expect(scanned.rows.map(\.sequence) == [6, 4] && scanned.next == 3)

@@ -29,11 +29,11 @@ package final class Readiness: Sendable {
 
     /// Returns the parts that fail now.
     func verdict(
-        store: SQLiteStore, loops: ShardLoops, push: PushLoop?, certificateEnds: Int64,
+        records: any EngineRecords, loops: ShardLoops, push: PushLoop?, certificateEnds: Int64,
         clock: GatewayClock
     ) -> Health.Verdict {
         // The head first: entries accepted in the meantime must not look like a lag.
-        let figures = store.figures
+        let figures = records.figures
         let loops = loops.all.map(\.position).min() ?? 0
         let pushes = push?.position
         let (now, wallSeconds) = (clock.now(), clock.wallSeconds())

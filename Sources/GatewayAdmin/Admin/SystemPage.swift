@@ -86,7 +86,7 @@ package struct SystemPage: Sendable {
     }
 
     private var log: SystemStatus.Log {
-        let figures = page.store.figures
+        let figures = page.records.figures
         var log = SystemStatus.Log()
         (log.head, log.floor) = (figures.head, figures.floor)
         (log.commits, log.failedCommits) = (figures.commits, figures.failedCommits)

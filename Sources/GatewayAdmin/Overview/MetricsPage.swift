@@ -11,7 +11,7 @@ import OpenTelemetry
 /// The page of metrics: the counters, and values read from where they are kept.
 package struct MetricsPage: Sendable {
     let metrics: GatewayMetrics
-    let store: SQLiteStore
+    let records: any EngineRecords
     let registry: Registry
     let cursors: CursorCodec
     let clock: GatewayClock
@@ -28,7 +28,8 @@ package struct MetricsPage: Sendable {
     let spans: @Sendable () -> SpanBatcher.Counts
 
     package init(
-        metrics: GatewayMetrics, store: SQLiteStore, registry: Registry, cursors: CursorCodec,
+        metrics: GatewayMetrics, records: any EngineRecords, registry: Registry,
+        cursors: CursorCodec,
         clock: GatewayClock, loops: ShardLoops, push: PushLoop?, signer: NotificationSigner,
         keys: KeyService, tlsCounters: TLSCounters, certificateEnds: @escaping @Sendable () -> Date,
         pushCertificateEnds: @escaping @Sendable () -> [String: Date],
@@ -36,7 +37,7 @@ package struct MetricsPage: Sendable {
         spans: @escaping @Sendable () -> SpanBatcher.Counts
     ) {
         self.metrics = metrics
-        self.store = store
+        self.records = records
         self.registry = registry
         self.cursors = cursors
         self.clock = clock
@@ -55,7 +56,7 @@ package struct MetricsPage: Sendable {
     /// Returns the page with the present values.
     func text(_ format: ExpositionFormat) async -> String {
         // A gateway without pushes must not wait for its database here.
-        let tokens = push == nil ? [] : try? await store.providerTokens()
+        let tokens = push == nil ? [] : try? await records.providerTokens()
         return metrics.registry.page(format) { samples in
             streams(&samples)
             log(&samples)
@@ -76,11 +77,11 @@ package struct MetricsPage: Sendable {
         samples.gauge(.streamsLagging, is: Double(figures.reduce(0) { $0 + $1.lagging }))
         samples.count(.collapsed, is: figures.reduce(0) { $0 &+ $1.collapsed })
         samples.count(.signatures, is: signer.signatures.value)
-        samples.count(.cursorsAhead, is: cursors.ahead.value)
+        samples.count(.cursorsAhead, is: cursors.aheadCount)
     }
 
     private func log(_ samples: inout Samples) {
-        let figures = store.figures
+        let figures = records.figures
         samples.gauge(.logHead, is: Double(figures.head))
         samples.gauge(.logFloor, is: Double(figures.floor))
         samples.gauge(.shardPosition, is: Double(loops.all.map(\.position).min() ?? 0))
@@ -95,7 +96,7 @@ package struct MetricsPage: Sendable {
 
     /// Samples the registrations and log bytes of each app, largest first.
     private func usage(_ samples: inout Samples) {
-        let usage = store.usage
+        let usage = records.usage
         for (app, usage) in usage.apps(byMost: \.clients) {
             samples.gauge(.appClients, app, is: Double(usage.clients))
         }
@@ -106,7 +107,7 @@ package struct MetricsPage: Sendable {
 
     /// Samples, for each app, the fullest window among the event loops.
     private func versions(_ samples: inout Samples) {
-        let head = store.head
+        let head = records.head
         let windows = Dictionary(grouping: loops.all.flatMap(\.figures.windows), by: \.app)
         for (app, windows) in windows.sorted(by: { $0.key < $1.key }) {
             let floor = windows.map(\.floor).max() ?? 0

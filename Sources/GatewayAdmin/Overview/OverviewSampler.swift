@@ -87,7 +87,7 @@ package final class OverviewSampler: Service {
     /// The parts that fail now.
     var verdict: Health.Verdict {
         readiness.verdict(
-            store: page.store, loops: page.loops, push: page.push,
+            records: page.records, loops: page.loops, push: page.push,
             certificateEnds: Int64(page.certificateEnds().timeIntervalSince1970),
             clock: page.clock)
     }
@@ -104,7 +104,7 @@ package final class OverviewSampler: Service {
                 }
             }
         }
-        let figures = page.store.figures
+        let figures = page.records.figures
         var sample = OverviewSample(
             at: page.clock.wallMilliseconds(), decided: whole(.freshnessDecided),
             commitSeconds: whole(.commitSeconds))
@@ -142,7 +142,7 @@ package final class OverviewSampler: Service {
                 counts.pushesFailed &+= count
             }
         }
-        counts.cursorsAhead = page.cursors.ahead.value
+        counts.cursorsAhead = page.cursors.aheadCount
         return counts
     }
 
@@ -226,7 +226,7 @@ package final class OverviewSampler: Service {
     }
 
     private var windows: [HealthSnapshot.Window] {
-        let head = page.store.head
+        let head = page.records.head
         return Dictionary(grouping: page.loops.all.flatMap(\.figures.windows), by: \.app)
             .sorted { $0.key < $1.key }.map { app, windows in
                 let floor = windows.map(\.floor).max() ?? 0

@@ -38,6 +38,10 @@ extension ClientDirectory {
     ) async throws -> Replaced? {
         guard await locks.lock(key) else { throw EngineError.busy(.registrations) }
         defer { locks.unlock(key) }
+        if catalogs.ruleSet(of: key.app) == nil {
+            // Another gateway may have put it a moment ago.
+            _ = try await log.barrier()
+        }
         var version = try await log.registration(key)
         for _ in 0..<Self.replacementAttemptsMax {
             let size = documentBytes + (version?.payload.count ?? 0)

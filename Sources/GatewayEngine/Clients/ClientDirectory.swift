@@ -48,6 +48,19 @@ package final class ClientDirectory: Sendable {
         self.clock = clock
     }
 
+    // MARK: Lookup
+
+    /// Whether the registration of a client is in memory, if there is one.
+    package func isHeld(_ key: ClientKey) -> Bool { log.isHeld(key) }
+
+    /// Returns the registration of a client in force; `nil` if there is none.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if it cannot be read now.
+    package func record(_ key: ClientKey) async throws -> ClientRecord? {
+        try await log.hold(key)
+        return registry.record(key)
+    }
+
     // MARK: Registration
 
     /// Permits new webhooks to have addresses in these ranges in addition to public ones.

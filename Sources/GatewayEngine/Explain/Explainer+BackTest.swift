@@ -29,17 +29,17 @@ extension Explainer {
         guard let present = catalogs.ruleSet(of: app) else { throw EngineError.unknownApp }
         try await turns.begin(app: app)
         defer { turns.end() }
-        let head = store.head
+        let head = records.head
         let proposed = catalogs.compile(catalog, sequence: head + 1)
         var sides = [present, proposed].map {
             BackTest($0, limits: catalogs.limits, terms: terms, hash: catalogs.hashes.stored)
         }
         let first = max(
-            try await store.lastSequence(acceptedBefore: since), catalogs.removal(of: app))
+            try await records.lastSequence(acceptedBefore: since), catalogs.removal(of: app))
         var (last, changes, isCut) = (first, 0, false)
         reading: while last < head {
             guard isWanted() else { throw CancellationError() }
-            let rows = try await store.log(after: last, through: head, limit: Self.rowsPerRead)
+            let rows = try await records.log(after: last, through: head, limit: Self.rowsPerRead)
             // The log's beginning was truncated in the meantime.
             guard let end = rows.last else { break }
             for row in rows where row.app == app && row.type == .change {

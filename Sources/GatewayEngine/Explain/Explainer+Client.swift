@@ -10,7 +10,7 @@ extension Explainer {
     /// Returns the state of a client's items; `nil` if it is not registered.
     package func client(_ key: ClientKey) async throws -> ExplainedClient? {
         guard registry.record(key) != nil else { return nil }
-        let head = store.head
+        let head = records.head
         try await settle(at: head)
         guard let seen = registry.client(key) else { return nil }
         let record = seen.record
@@ -82,7 +82,7 @@ extension Explainer {
         var query = PushAttemptQuery(app: key.app)
         query.client = key.client
         query.outcome = PushOutcome.dropped.rawValue
-        return try await store.pushAttempts(query, limit: Self.removedMax)
+        return try await records.pushAttempts(query, limit: Self.removedMax)
             .filter { $0.at >= since }.map { attempt in
                 var address = ExplainedClient.RemovedAddress()
                 (address.channel, address.time) = (attempt.channel, timestamp(attempt.at))
@@ -125,7 +125,7 @@ extension Explainer {
         of sequence: UInt64, _ times: inout [UInt64: Int64]
     ) async throws -> Int64? {
         if let known = times[sequence] { return known }
-        let time = try await store.logRow(sequence)?.acceptedAt
+        let time = try await records.logRow(sequence)?.acceptedAt
         if let time { times[sequence] = time }
         return time
     }

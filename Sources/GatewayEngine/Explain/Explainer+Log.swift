@@ -19,7 +19,7 @@ extension Explainer {
 
     /// The change at `sequence` of an app; `nil` if the log has none of this app there.
     package func logged(_ sequence: UInt64, app: String) async throws -> Logged? {
-        guard let row = try await store.logRow(sequence), row.app == app,
+        guard let row = try await records.logRow(sequence), row.app == app,
             row.type == .change, sequence > catalogs.removal(of: app)
         else { return nil }
         return try await logged(row)
@@ -40,7 +40,7 @@ extension Explainer {
     ) async throws -> (RuleSet, isOfThen: Bool) {
         guard let present = catalogs.ruleSet(of: app) else { throw EngineError.unknownApp }
         guard sequence < present.sequence else { return (present, true) }
-        guard let row = try await store.catalog(app: app, at: sequence) else {
+        guard let row = try await records.catalog(app: app, at: sequence) else {
             return (present, false)
         }
         if let known = kept(app, row.sequence) { return (known, true) }

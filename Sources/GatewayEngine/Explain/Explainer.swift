@@ -33,7 +33,7 @@ package struct ExplainedChanges: Sendable {
 /// for a copy of it. One explanation runs at a time, apps in turn, and only while its caller waits
 /// for the answer.
 package final class Explainer: Sendable {
-    let store: SQLiteStore
+    let records: any EngineRecords
     let catalogs: AppCatalogs
     let registry: Registry
     let changes: ChangeLog
@@ -49,11 +49,11 @@ package final class Explainer: Sendable {
     private static let replacedMax = 8
 
     package init(
-        store: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
+        records: any EngineRecords, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
         loops: ShardLoops, push: PushLoop?, clock: GatewayClock,
         pushTerms: @escaping @Sendable () -> PushScheduler.Terms
     ) {
-        self.store = store
+        self.records = records
         self.catalogs = catalogs
         self.registry = registry
         self.changes = changes

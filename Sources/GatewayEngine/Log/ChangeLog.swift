@@ -30,6 +30,22 @@ package final class ChangeLog: Sendable {
     /// concurrently.
     static let attemptsMax = 8
 
+    /// Returns the head once this gateway has applied everything that any gateway of the log had
+    /// answered for when it was called.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if that cannot be known now.
+    package func barrier() async throws -> UInt64 { try await log.barrier() }
+
+    /// Returns the catalog of an app in force; `nil` if it has none.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if another gateway may have put one that this one does
+    ///   not know of yet.
+    package func catalog(of app: String) async throws -> CatalogDocument? {
+        if let document = catalogs.document(of: app) { return document }
+        _ = try await log.barrier()
+        return catalogs.document(of: app)
+    }
+
     /// Appends a post, whole or not at all.
     ///
     /// The changes are decided on the caller's thread, by the catalog in force then. If another one
@@ -40,6 +56,7 @@ package final class ChangeLog: Sendable {
         let trace = tracing.flatMap { PostTrace(events, app, $0.tracer) }
         let repetitions = try DecidedPost.repetitions(in: events)
         do {
+            _ = try await catalog(of: app)
             for _ in 0..<Self.attemptsMax {
                 let rules = catalogs.ruleSet(of: app)
                 let isLong = DecidedPost.isLong(events, by: rules)
@@ -70,6 +87,7 @@ package final class ChangeLog: Sendable {
     ///   ``EngineError/invalid(_:)`` for a kind that is not declared.
     package func reload(_ scope: ReloadScope, app: String) async throws -> UInt64 {
         let trace = tracing.flatMap { ReloadTrace(app, scope, $0.tracer) }
+        _ = try await catalog(of: app)
         return try await log.append(scope, to: app, trace: trace)
     }
 }

@@ -24,91 +24,82 @@ package struct JudgedCursor: Sendable {
     }
 }
 
-/// Encodes the cursors that the gateway issues and judges those that come back.
-///
-/// A cursor may prove that the log lost a tail, and that clients that resumed before it missed a
-/// notification. From that moment all epochs are void, and a new one replaces them. Its cursors are
-/// issued only when it is on disk; after a crash before that, no cursor of the epoch exists.
-package final class CursorCodec: Sendable {
-    private struct State {
-        var ledger: EpochLedger
-        /// The epoch of the cursors issued now: the ledger's current one, or the previous one while
-        /// that is being written to disk.
-        var epoch: EpochID
-        /// Called with the epoch that replaces all void ones.
-        var onLostTail: (@Sendable (EpochID) -> Void)?
-    }
+/// The history that cursors belong to.
+package protocol CursorHistory: Sendable {
+    /// The epoch of the cursors issued now.
+    var epoch: EpochID { get }
 
+    /// Returns the identity that a cursor at `sequence` carries.
+    ///
+    /// - Parameter epoch: The epoch in which the position was found.
+    func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID
+
+    /// The number of cursors that proved that the log lost a tail.
+    var aheadCount: UInt64 { get }
+
+    /// Whether ``judge(_:)`` can answer for a cursor without asking elsewhere.
+    func isKnown(_ cursor: Cursor) -> Bool
+
+    /// Returns once ``judge(_:)`` can answer for a cursor.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if it cannot be found out now.
+    func find(_ cursor: Cursor) async throws
+
+    /// Returns where a client that presents a genuine cursor resumes.
+    func judge(_ cursor: Cursor) -> JudgedCursor
+}
+
+/// Encodes the cursors that the gateway issues and judges those that come back.
+package final class CursorCodec: Sendable {
     private let seal: CursorSeal
-    private let state: Mutex<State>
-    private let clock: GatewayClock
-    private let head: @Sendable () -> UInt64
-    /// The number of cursors that were ahead of the log.
-    package let ahead = Counter()
+    private let history: any CursorHistory
 
     /// Creates a codec.
-    ///
-    /// - Parameters:
-    ///   - epoch: The current epoch.
-    ///   - head: Returns the last sequence on disk.
-    init(
-        seal: CursorSeal, ledger: EpochLedger, epoch: EpochID, clock: GatewayClock,
-        head: @escaping @Sendable () -> UInt64
-    ) {
+    package init(seal: CursorSeal, history: any CursorHistory) {
         self.seal = seal
-        state = Mutex(State(ledger: ledger, epoch: epoch))
-        self.clock = clock
-        self.head = head
-    }
-
-    /// Calls `body` whenever a cursor proves a lost tail, with the epoch that must be opened.
-    func onLostTail(_ body: @escaping @Sendable (EpochID) -> Void) {
-        state.withLock { $0.onLostTail = body }
+        self.history = history
     }
 
     /// The epoch of the cursors issued now.
-    var epoch: EpochID { state.withLock { $0.epoch } }
+    var epoch: EpochID { history.epoch }
 
-    /// Issues cursors of a new epoch from now on.
-    func handOut(_ epoch: EpochID) {
-        state.withLock { state in
-            if epoch.ordinal > state.epoch.ordinal { state.epoch = epoch }
-        }
-    }
+    /// The number of cursors that proved that the log lost a tail.
+    package var aheadCount: UInt64 { history.aheadCount }
 
     /// Returns the text of a cursor.
     ///
     /// - Parameter epoch: The epoch in which the position was found; by default the current one,
     ///   for a client that builds everything after it receives the cursor.
     package func text(_ sequence: UInt64, in epoch: EpochID? = nil) -> String {
-        seal.cursor(epoch ?? self.epoch, sequence).text
+        seal.cursor(history.identity(of: sequence, in: epoch ?? self.epoch), sequence).text
+    }
+
+    /// Returns a cursor that this product issued; `nil` for other text.
+    private func genuine(_ text: String?) -> Cursor? {
+        guard let cursor = text.flatMap({ Cursor(text: $0) }), seal.isGenuine(cursor) else {
+            return nil
+        }
+        return cursor
+    }
+
+    /// Whether ``judge(_:)`` can answer for a text without asking elsewhere.
+    package func isKnown(_ text: String?) -> Bool {
+        genuine(text).map { history.isKnown($0) } ?? true
+    }
+
+    /// Returns once ``judge(_:)`` can answer for a text.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if it cannot be found out now.
+    package func find(_ text: String?) async throws {
+        if let cursor = genuine(text) { try await history.find(cursor) }
     }
 
     /// Returns where a client that presents `text` resumes. Unreadable text, and text that was not
     /// sealed here, count as no cursor.
     package func judge(_ text: String?) -> JudgedCursor {
-        guard let text, let cursor = Cursor(text: text), seal.isGenuine(cursor) else {
+        guard let cursor = genuine(text) else {
             return JudgedCursor(point: .everything, epoch: epoch)
         }
-        let (judged, lostTail) = state.withLock { state in
-            var lostTail: (@Sendable (EpochID) -> Void)?
-            var point = ResumePoint.everything
-            switch state.ledger.verdict(on: cursor, head: head()) {
-            case .holds(let sequence): point = .after(sequence)
-            case .isVoid: break
-            case .provesLostTail:
-                _ = state.ledger.replaceAll(
-                    provedBy: cursor, head: head(), nonce: .random(in: .min ... .max),
-                    now: clock.wallSeconds())
-                lostTail = state.onLostTail
-            }
-            let epoch = state.ledger.current?.id ?? state.epoch
-            return (JudgedCursor(point: point, epoch: epoch), lostTail)
-        }
-        if let lostTail {
-            ahead.increment()
-            lostTail(judged.epoch)
-        }
-        return judged
+        return history.judge(cursor)
     }
 }

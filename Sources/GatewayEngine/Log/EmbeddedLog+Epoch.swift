@@ -14,8 +14,8 @@ extension EmbeddedLog {
     /// program ends before the epoch is written, the next start does not know its cursors, which
     /// proves the loss again.
     ///
-    /// - Parameter cursors: Issues the cursors of the epoch once it is announced.
-    func openEpoch(_ epoch: EpochID, cursors: CursorCodec, logger: Logger) {
+    /// - Parameter epochs: Issues cursors of the epoch once it is announced.
+    func openEpoch(_ epoch: EpochID, epochs: EpochHistory, logger: Logger) {
         logger.error("a client has a cursor past the end of the log: all existing cursors are void")
         Task {
             var isAnnounced = false
@@ -28,7 +28,7 @@ extension EmbeddedLog {
                             now: self.clock.wallMilliseconds(),
                             kept: self.store.configuration.epochsMax)
                         if announces {
-                            transaction.afterCommit { self.announce(epoch, cursors) }
+                            transaction.afterCommit { self.announce(epoch, epochs) }
                         }
                     }
                     return
@@ -38,16 +38,16 @@ extension EmbeddedLog {
                     logger.error(
                         "cannot write the new epoch", metadata: ["error": "\(error)"])
                 }
-                if !isAnnounced { announce(epoch, cursors) }
+                if !isAnnounced { announce(epoch, epochs) }
                 isAnnounced = true
                 try? await Task.sleep(for: Self.epochRetry)
             }
         }
     }
 
-    private func announce(_ epoch: EpochID, _ cursors: CursorCodec) {
+    private func announce(_ epoch: EpochID, _ epochs: EpochHistory) {
         registry.forgetHearing()
         publisher.publish(epoch)
-        cursors.handOut(epoch)
+        epochs.handOut(epoch)
     }
 }

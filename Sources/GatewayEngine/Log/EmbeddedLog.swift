@@ -31,6 +31,13 @@ package final class EmbeddedLog: EngineLog {
 
     package var head: UInt64 { store.head }
 
+    package func barrier() async throws -> UInt64 { store.head }
+
+    /// All registrations are read at the start.
+    package func isHeld(_ key: ClientKey) -> Bool { true }
+
+    package func hold(_ key: ClientKey) async throws {}
+
     var publisher: LogPublisher { writer.publisher }
 
     // MARK: Changes

@@ -6,7 +6,7 @@ import WidgetModel
 /// The settings of the engine, fixed from its start to its end.
 package struct EngineConfiguration: Sendable {
     /// The limits of documents.
-    var limits = Limits()
+    package let limits: Limits
     /// The limits on data kept in memory.
     var coreLimits = CoreLimits()
     /// The limits on data kept for one app.
@@ -16,7 +16,7 @@ package struct EngineConfiguration: Sendable {
     /// The settings of event streams.
     var streams = StreamSettings()
     /// The maximum number of streams and waiting polls per client.
-    var streamsPerClient: Int
+    package let streamsPerClient: Int
     /// The push settings at the start.
     var push = PushScheduler.Terms()
 

@@ -20,6 +20,21 @@ package protocol EngineLog: Sendable {
     /// The highest sequence that is durable.
     var head: UInt64 { get }
 
+    /// Returns the head once this gateway has applied everything that any gateway of the log had
+    /// answered for when it was called.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if that cannot be known now.
+    func barrier() async throws -> UInt64
+
+    /// Whether the registration of a client is in memory, if there is one.
+    func isHeld(_ key: ClientKey) -> Bool
+
+    /// Returns once the registration of a client is in memory, if there is one. It stays there while
+    /// the client has a stream, and for minutes after its last contact.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if it cannot be read now.
+    func hold(_ key: ClientKey) async throws
+
     /// Appends the events of a post that the log does not contain.
     ///
     /// - Returns: `nil` if another catalog is in force than the one that decided the post.

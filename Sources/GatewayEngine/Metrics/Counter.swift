@@ -4,9 +4,12 @@ import Synchronization
 package final class Counter: Sendable {
     private let count = Atomic<UInt64>(0)
 
+    /// Creates a count of zero.
+    package init() {}
+
     /// Adds and returns the new count.
     @discardableResult
-    func increment(by amount: UInt64 = 1) -> UInt64 {
+    package func increment(by amount: UInt64 = 1) -> UInt64 {
         count.wrappingAdd(amount, ordering: .relaxed).newValue
     }
 

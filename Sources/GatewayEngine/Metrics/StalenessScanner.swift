@@ -29,7 +29,7 @@ package final class StalenessScanner: Service {
     private static let worth = Duration.microseconds(100)
     private static let interval = Duration.seconds(2)
 
-    private let store: SQLiteStore
+    private let records: any EngineRecords
     private let catalogs: AppCatalogs
     private let registry: Registry
     private let changes: ChangeLog
@@ -37,10 +37,10 @@ package final class StalenessScanner: Service {
     private let state = Mutex<[String: Oldest]>([:])
 
     package init(
-        store: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
+        records: any EngineRecords, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
         loops: ShardLoops
     ) {
-        self.store = store
+        self.records = records
         self.catalogs = catalogs
         self.registry = registry
         self.changes = changes
@@ -65,7 +65,7 @@ package final class StalenessScanner: Service {
     private func sweep() async throws {
         let apps = Set(catalogs.ruleSets.map(\.catalog.app))
         var found: [String: Found] = [:]
-        let head = store.head
+        let head = records.head
         var begun = ContinuousClock.now
         for part in 0..<Registry.partCount {
             let clients = registry.heardOf(part: part) {
@@ -124,7 +124,7 @@ package final class StalenessScanner: Service {
     /// has.
     private func time(of sequence: UInt64) async throws -> Int64? {
         guard sequence < .max else { return nil }
-        let kept = max(sequence, store.floor + 1)
-        return try await store.logRow(kept)?.acceptedAt
+        let kept = max(sequence, records.floor + 1)
+        return try await records.logRow(kept)?.acceptedAt
     }
 }

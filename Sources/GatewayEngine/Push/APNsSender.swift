@@ -174,8 +174,14 @@ extension PushReport {
 }
 
 extension ProviderTokenShare {
+    /// Returns where the tokens of an issuer are stored.
+    package typealias OfIssuer = @Sendable (_ issuer: String) -> ProviderTokenShare
+
+    /// The storage of a token in memory only.
+    package static let unstored = ProviderTokenShare(read: { nil }, replace: { _, new in new })
+
     /// The storage of an issuer's token in a store.
-    static func stored(in store: SQLiteStore, issuer: String) -> ProviderTokenShare {
+    package static func stored(in store: SQLiteStore, issuer: String) -> ProviderTokenShare {
         ProviderTokenShare(
             read: {
                 let row = (try? await store.providerTokens())?.first { $0.issuer == issuer }

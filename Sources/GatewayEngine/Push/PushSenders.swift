@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayDelivery
 import GatewayPush
 import GatewaySettings
 import GatewayStorage
@@ -25,21 +26,25 @@ package final class PushSenders: Sendable {
     }
 
     private let state: Mutex<State>
-    private let store: SQLiteStore
+    private let share: ProviderTokenShare.OfIssuer
     private let content: WebhookPushes.Content
 
-    /// - Parameter content: The content of webhook requests.
+    /// Creates the senders of a configuration.
+    ///
+    /// - Parameters:
+    ///   - share: Returns where the provider tokens of an issuer are stored.
+    ///   - content: The content of webhook requests.
     /// - Throws: ``Faults`` if memory is exhausted.
     package init(
-        _ configuration: PushConfiguration, _ files: PushFiles, store: SQLiteStore,
-        _ content: WebhookPushes.Content
+        _ configuration: PushConfiguration, _ files: PushFiles,
+        share: @escaping ProviderTokenShare.OfIssuer, _ content: WebhookPushes.Content
     ) throws(Faults) {
-        self.store = store
+        self.share = share
         self.content = content
         state = Mutex(
             State(
                 current: try Self.generation(
-                    configuration, files, after: nil, store: store, content: content)))
+                    configuration, files, after: nil, share: share, content: content)))
     }
 
     /// The senders for another configuration; unchanged ones reuse the existing connections.
@@ -50,12 +55,12 @@ package final class PushSenders: Sendable {
     ) throws(Faults) -> Generation {
         let current = state.withLock { $0.current }
         return try Self.generation(
-            configuration, files, after: current, store: store, content: content)
+            configuration, files, after: current, share: share, content: content)
     }
 
     private static func generation(
         _ configuration: PushConfiguration, _ files: PushFiles, after former: Generation?,
-        store: SQLiteStore, content: WebhookPushes.Content
+        share: @escaping ProviderTokenShare.OfIssuer, content: WebhookPushes.Content
     ) throws(Faults) -> Generation {
         var webhooks: WebhookPushes?
         if configuration.hasWebhooks {
@@ -67,9 +72,7 @@ package final class PushSenders: Sendable {
         let apns =
             configuration.apps.isEmpty
             ? nil
-            : APNsSender(configuration, files, after: former?.apns) {
-                .stored(in: store, issuer: $0)
-            }
+            : APNsSender(configuration, files, after: former?.apns, share: share)
         return Generation(
             apns: apns, webhooks: webhooks, certificateEnds: files.certificateEnds,
             mended: apns?.mended(since: former?.apns) ?? [])

@@ -60,8 +60,9 @@ final class ConnectionDispatcher: Reception {
         guard let admission, connection.peer.proxyProtocol != .forwarded,
             connection.negotiatedProtocol != "h2", let bytes = arrived.firstBytes,
             let request = FirstRequest.read(bytes, channels.settings), request.wantsStream,
-            let admitted = try? admission.admit(
+            let identified = try? admission.identify(
                 request, from: nil, certificateURIs: { connection.peerCertificateURIs }),
+            admission.isPrepared(identified), let admitted = try? admission.admit(identified),
             admitted.newClaims == nil, admission.admitStream(admitted.key)
         else { return nil }
         connection.becomeStream()

@@ -10,7 +10,25 @@ extension HTTPConnectionHandler {
     func admit(_ request: ReloadsRequest) {
         guard let context, let admission = setup.admission,
             let shard = admission.loops.shard(of: context.eventLoop),
-            let admitted = admittedStream(request),
+            let identified = identified(request)
+        else { return decline() }
+        guard !admission.isPrepared(identified) else { return admit(identified, on: shard) }
+        let prepared = context.eventLoop.makePromise(of: UInt64.self)
+        prepared.completeWithTask { try await admission.prepare(identified) }
+        prepared.futureResult.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success: self.admit(identified, on: shard)
+            // The route encounters the same error, and reports it.
+            case .failure: self.decline()
+            }
+        }
+    }
+
+    private func admit(_ identified: StreamAdmission.Identified, on shard: ShardLoop) {
+        // While the registration was read, the connection may have ended.
+        guard machine.isAdmitting, let context else { return }
+        guard let admission = setup.admission,
+            let admitted = try? admission.admit(identified),
             admission.admitStream(admitted.key)
         else { return decline() }
         reservation = admitted.key
@@ -30,14 +48,14 @@ extension HTTPConnectionHandler {
         }
     }
 
-    /// Returns the stream that a request asks for, if it is admitted; otherwise the route reports
-    /// the reason, and counts the request again.
-    private func admittedStream(_ request: ReloadsRequest) -> StreamAdmission.Admitted? {
+    /// Returns who asks for a stream; `nil` if the route has to report a reason, which counts the
+    /// request again.
+    private func identified(_ request: ReloadsRequest) -> StreamAdmission.Identified? {
         guard let tls, let admission = setup.admission else { return nil }
         do {
             let source = try setup.source(of: tls.peer, forwarded: request.forwarded)
             try admission.requestLimits.admit(source)
-            return try admission.admit(
+            return try admission.identify(
                 request, from: source, certificateURIs: { tls.peerCertificateURIs })
         } catch {
             return nil

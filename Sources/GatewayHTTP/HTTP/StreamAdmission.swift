@@ -15,8 +15,9 @@ package struct StreamAdmission: Sendable {
     let requestLimits: RequestLimits
     let registry: Registry
     let clients: ClientDirectory
+    let changes: ChangeLog
     let catalogs: AppCatalogs
-    let store: SQLiteStore
+    let records: any EngineRecords
     let cursors: CursorCodec
     let date: HTTPDateCache
     let loops: ShardLoops
@@ -27,15 +28,17 @@ package struct StreamAdmission: Sendable {
 
     package init(
         authorizer: Authorizer, requestLimits: RequestLimits, registry: Registry,
-        clients: ClientDirectory, catalogs: AppCatalogs, store: SQLiteStore, cursors: CursorCodec,
+        clients: ClientDirectory, changes: ChangeLog, catalogs: AppCatalogs,
+        records: any EngineRecords, cursors: CursorCodec,
         date: HTTPDateCache, loops: ShardLoops, streamSettings: StreamSettings, streamsMax: Int
     ) {
         self.authorizer = authorizer
         self.requestLimits = requestLimits
         self.registry = registry
         self.clients = clients
+        self.changes = changes
         self.catalogs = catalogs
-        self.store = store
+        self.records = records
         self.cursors = cursors
         self.date = date
         self.loops = loops
@@ -45,6 +48,19 @@ package struct StreamAdmission: Sendable {
 
     /// The path of a client's reloads: app and client, in this order.
     static let path = GatewayRoute.path("/v1/apps/:app/clients/:client/reloads")
+
+    /// A request for stale timelines whose sender is known.
+    struct Identified: Sendable {
+        let key: ClientKey
+        let token: VerifiedToken
+        let grant: StreamGrant
+        /// The digest of the registration that the client states.
+        let registration: String?
+        let wantsStream: Bool
+        let kinds: Set<String>?
+        /// The text of the cursor that the client presents.
+        let cursor: String?
+    }
 
     /// An admitted request for stale timelines, as of the moment it was read. The registration is
     /// read again when the response is made, because it may have changed by then.
@@ -73,14 +89,14 @@ package struct StreamAdmission: Sendable {
         }
     }
 
-    /// Checks the token, names, rates and registration.
+    /// Checks the token, names and rates.
     ///
     /// - Parameter source: The source address; `nil` if only its connection counts.
     /// - Throws: ``ProblemDetails``.
-    func admit(
+    func identify(
         _ request: ReloadsRequest, from source: SourceAddress?,
         certificateURIs: () -> [String]
-    ) throws(ProblemDetails) -> Admitted {
+    ) throws(ProblemDetails) -> Identified {
         let segments = PathSegments(request.path)
         guard segments.match(Self.path) else { throw Problem.noSuchRoute }
         let names = segments.names(Self.path)
@@ -93,24 +109,58 @@ package struct StreamAdmission: Sendable {
         guard Identifier.isValid(client) else { throw Problem.wrongName("client") }
         let key = ClientKey(app: app, client: client)
         try authorizer.requireClient(token, key, backendMay: false)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
-        guard let record = registry.record(key) else { throw Problem.unknownClient }
-        let newClaims = try authorizer.newClaims(token, record)
-        try Self.requireRegistered(request.registration, record)
         let parameters = try QueryText.parameters(segments.query)
         let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
-        let text = request.lastEventID ?? parameters.first { $0.name == "since" }?.value
-        let cursor = cursors.judge(text)
+        return Identified(
+            key: key, token: token,
+            grant: StreamGrant(token, at: revision, by: authorizer.access),
+            registration: request.registration, wantsStream: request.wantsStream,
+            kinds: kinds.isEmpty ? nil : Set(kinds),
+            cursor: request.lastEventID ?? parameters.first { $0.name == "since" }?.value)
+    }
+
+    /// Whether a stream can be admitted by what this gateway has in memory.
+    func isPrepared(_ request: Identified) -> Bool {
+        clients.isHeld(request.key) && cursors.isKnown(request.cursor)
+            && (catalogs.document(of: request.key.app) != nil)
+    }
+
+    /// Returns the position to answer at, once catalog, registration and cursor are in memory. It
+    /// includes every change that any gateway had accepted before a poll; a stream catches up by
+    /// itself.
+    ///
+    /// - Throws: ``EngineError/store(_:)`` if they cannot be read now.
+    func prepare(_ request: Identified) async throws -> UInt64 {
+        let head =
+            request.wantsStream && catalogs.document(of: request.key.app) != nil
+            ? records.head : try await changes.barrier()
+        _ = try await clients.record(request.key)
+        try await cursors.find(request.cursor)
+        return head
+    }
+
+    /// Checks the registration.
+    ///
+    /// - Parameter head: The position to answer at; by default the present one.
+    /// - Throws: ``ProblemDetails``.
+    func admit(
+        _ request: Identified, at head: UInt64? = nil
+    ) throws(ProblemDetails) -> Admitted {
+        let key = request.key
+        guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
+        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        let newClaims = try authorizer.newClaims(request.token, record)
+        try Self.requireRegistered(request.registration, record)
+        let cursor = cursors.judge(request.cursor)
         // A cursor presented for some kinds confirms nothing about the others.
-        if kinds.isEmpty, case .after(let sequence) = cursor.point {
+        if request.kinds == nil, case .after(let sequence) = cursor.point {
             clients.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
         }
         return Admitted(
-            key: key, terms: RegistrationTerms(vouched: token.attributes), newClaims: newClaims,
-            isPushable: record.isPushable, cursor: cursor,
-            kinds: kinds.isEmpty ? nil : Set(kinds), expires: token.expires,
-            grant: StreamGrant(token, at: revision, by: authorizer.access),
-            head: store.head)
+            key: key, terms: RegistrationTerms(vouched: request.token.attributes),
+            newClaims: newClaims, isPushable: record.isPushable, cursor: cursor,
+            kinds: request.kinds, expires: request.token.expires, grant: request.grant,
+            head: head ?? records.head)
     }
 
     /// Requires that the client's registration digest, if it states one, is that of the

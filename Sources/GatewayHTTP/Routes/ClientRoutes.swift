@@ -70,8 +70,8 @@ extension GatewayRoutes {
         if !token.grants(.operatorRead, for: key.app) {
             try authorizer.requireClient(token, key, backendMay: true)
         }
-        guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
-        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        try await requireCatalog(of: key.app)
+        guard let record = try await clients.record(key) else { throw Problem.unknownClient }
         return try await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
             var document = [try Self.document(record)]
             try await explainer.describe(&document, app: key.app)
@@ -90,7 +90,7 @@ extension GatewayRoutes {
         -> RouteResponse
     {
         let (key, _) = try await client(request, context)
-        guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: key.app)
         try await clients.remove(key)
         return RouteResponse(.noContent)
     }
@@ -99,7 +99,7 @@ extension GatewayRoutes {
         -> RouteResponse
     {
         let app = try await app(request, context, .clientsWrite, .operatorRead)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         let attribute = try request.queryValue("attribute").map(Self.attribute)
         let limitMax = 1000
         var limit = 100
@@ -118,7 +118,7 @@ extension GatewayRoutes {
         return try await documents.run(.large, for: app) {
             let page: RegistrationPage
             do {
-                page = try await store.registrations(
+                page = try await records.registrations(
                     app: app, attribute: attribute, prefix: prefix, after: after, limit: limit)
             } catch let error as StoreError {
                 throw Problem.store(error)
@@ -139,7 +139,7 @@ extension GatewayRoutes {
         -> RouteResponse
     {
         let app = try await app(request, context, .clientsWrite)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         guard let text = try request.queryValue("attribute") else {
             throw Problem.malformed("The query must be attribute=NAME:VALUE.")
         }
@@ -166,12 +166,13 @@ extension GatewayRoutes {
         let acknowledgement = try await documents.run(.bytes(body.count), for: key.app) {
             try Acknowledgement(try GatewayRequest.json(body), limits: limits)
         }
+        try await cursors.find(acknowledgement.cursor)
         let cursor = cursors.judge(acknowledgement.cursor)
         guard case .after(let sequence) = cursor.point else {
             throw Problem.wrong(
                 Faults("cursor", "is not a valid cursor of this gateway"))
         }
-        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        guard let record = try await clients.record(key) else { throw Problem.unknownClient }
         let claims = try authorizer.newClaims(token, record)
         try StreamAdmission.requireRegistered(
             request.header(FieldName.timelineRegistration), record)

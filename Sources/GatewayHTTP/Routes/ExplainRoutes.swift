@@ -27,6 +27,7 @@ extension GatewayRoutes {
                 throw Problem.tooLarge(
                     "At most \(Self.explainedEventsMax) events can be explained per request.")
             }
+            try await requireCatalog(of: app)
             guard let ruleSet = catalogs.ruleSet(of: app) else { throw Problem.unknownApp }
             var explanations: [ChangeExplanation] = []
             var keys = 0
@@ -70,7 +71,7 @@ extension GatewayRoutes {
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .operatorRead)
         let key = ClientKey(app: app, client: try context.name("client"))
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         return try await documents.run(.large, for: app) {
             guard let client = try await explainer.client(key) else { throw Problem.unknownClient }
             return try RouteResponse(.ok, document: client, headers: Self.notStored)
@@ -81,7 +82,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .operatorRead)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         guard let sequence = UInt64(try context.name("sequence")), sequence <= Int64.max else {
             throw Problem.wrong(Faults("sequence", "must be the number of a change"))
         }
@@ -125,7 +126,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .catalogWrite)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         let since = try request.queryValue("since")
         let seconds = since.map(DurationText.seconds) ?? Self.comparedSeconds
         guard let seconds, (1...3_650 * 86_400).contains(seconds) else {
@@ -151,7 +152,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .operatorRead)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         let limit = try request.number("limit", in: 1...1_000) ?? 100
         let before = try request.number("before", in: 1...Int.max) ?? Int.max
         let filter = try Self.changeFilter(request)
@@ -197,7 +198,7 @@ extension GatewayRoutes {
     ) async throws -> UInt64? {
         let page: (rows: [LogRow], next: UInt64?)
         do {
-            page = try await store.changes(
+            page = try await records.changes(
                 app: app, before: before, after: catalogs.removal(of: app),
                 limit: filter.isEmpty ? limit : Self.filteredRows)
         } catch let error as StoreError {

@@ -17,7 +17,7 @@ package struct GatewayRoutes: Sendable {
     let clients: ClientDirectory
     let catalogs: AppCatalogs
     let registry: Registry
-    let store: SQLiteStore
+    let records: any EngineRecords
     let push: PushLoop?
     let documents: DocumentWork
     let authorizer: Authorizer
@@ -34,7 +34,7 @@ package struct GatewayRoutes: Sendable {
 
     package init(
         admission: StreamAdmission, changes: ChangeLog, clients: ClientDirectory,
-        catalogs: AppCatalogs, registry: Registry, store: SQLiteStore, push: PushLoop?,
+        catalogs: AppCatalogs, registry: Registry, records: any EngineRecords, push: PushLoop?,
         documents: DocumentWork, authorizer: Authorizer, signer: NotificationSigner,
         metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, limits: Limits,
         keys: KeyService, registrationDays: Int, configuration: ConfigurationCommands,
@@ -45,7 +45,7 @@ package struct GatewayRoutes: Sendable {
         self.clients = clients
         self.catalogs = catalogs
         self.registry = registry
-        self.store = store
+        self.records = records
         self.push = push
         self.documents = documents
         self.authorizer = authorizer
@@ -218,11 +218,18 @@ extension GatewayRoutes {
         return .none
     }
 
+    /// Requires that an app has a catalog.
+    func requireCatalog(of app: String) async throws {
+        guard try await changes.catalog(of: app) != nil else { throw Problem.unknownApp }
+    }
+
     func getCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .catalogWrite, .operatorRead)
-        guard let document = catalogs.document(of: app) else { throw Problem.unknownApp }
+        guard let document = try await changes.catalog(of: app) else {
+            throw Problem.unknownApp
+        }
         try request.requireAcceptable(document.contentType)
         return RouteResponse(
             .ok,
@@ -293,7 +300,7 @@ extension GatewayRoutes {
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .tokensIssue)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         let document = try await request.json(upTo: limits.eventBytesMax)
         let wanted = try ClientTokenRequest(document, limits: limits)
         let issued: String?

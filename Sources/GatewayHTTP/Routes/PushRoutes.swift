@@ -19,13 +19,13 @@ extension GatewayRoutes {
         let app = try await app(request, context, .operate)
         let key = ClientKey(app: app, client: try context.name("client"))
         let document = try await request.json(upTo: limits.eventBytesMax)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         guard let name = document.objectValue?["channel"]?.stringValue,
             let channel = NotificationChannel.pushes.first(where: { $0.rawValue == name })
         else {
             throw Problem.wrong(Faults("channel", "must be one of \(Self.list(Self.channels))"))
         }
-        guard registry.record(key) != nil else { throw Problem.unknownClient }
+        guard try await clients.record(key) != nil else { throw Problem.unknownClient }
         switch try await push?.resend(key, channel: channel) ?? .nowhere {
         case .pushing(let count):
             return try RouteResponse(.accepted, document: PushesTaken(pushes: count))
@@ -41,7 +41,7 @@ extension GatewayRoutes {
         -> RouteResponse
     {
         let app = try await app(request, context, .operatorRead)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         var query = PushAttemptQuery(app: app)
         var faults = Faults()
         query.client = try request.queryValue("client")
@@ -67,7 +67,7 @@ extension GatewayRoutes {
         guard faults.isEmpty else { throw Problem.wrong(faults) }
         var rows: [PushAttemptRow]
         do {
-            rows = try await store.pushAttempts(query, limit: limit + 1)
+            rows = try await records.pushAttempts(query, limit: limit + 1)
         } catch let error as StoreError {
             throw Problem.store(error)
         }
@@ -84,7 +84,7 @@ extension GatewayRoutes {
         -> RouteResponse
     {
         let app = try await app(request, context, .operatorRead)
-        guard catalogs.document(of: app) != nil else { throw Problem.unknownApp }
+        try await requireCatalog(of: app)
         var document = PushEvents()
         document.events = push?.events.events(of: app).map(\.document) ?? []
         return try RouteResponse(

@@ -19,8 +19,10 @@ extension GatewayRoutes {
             request.header(FieldName.authorization) == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
         let reloads = ReloadsRequest(request.head)
-        let admitted = try admission.admit(
+        let identified = try admission.identify(
             reloads, from: request.account?.source, certificateURIs: { uris })
+        let head = try await admission.prepare(identified)
+        let admitted = try admission.admit(identified, at: head)
         if let claims = admitted.newClaims {
             _ = try await clients.present(claims, of: admitted.key)
         }

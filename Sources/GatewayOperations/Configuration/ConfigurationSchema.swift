@@ -55,7 +55,27 @@ package enum ConfigurationSchema {
     private static let general: [ConfigurationOption] = [
         option(
             "data", kind: .path, default: "required",
-            help: "Data directory with log, registrations and keys. Used by one gateway at a time."),
+            help:
+                "Data directory with log, registrations and keys. Used by one gateway at a time. With "
+                + "cluster.url it has only what the node fetched from issuers."),
+        option(
+            "cluster.url", kind: .text, default: "none",
+            help:
+                "The PostgreSQL servers whose log this node shares with other gateways: "
+                + "postgres://USER@HOST/DATABASE with sslmode=verify-full, or a Unix socket. The "
+                + "user is the login of the node."),
+        option(
+            "cluster.key", kind: .path, default: "required with cluster.url",
+            help:
+                "File with the 32 bytes under which the nodes' secrets lie in the database; the same "
+                + "on all nodes, readable by its owner only."),
+        option(
+            "cluster.durability",
+            kind: .choice(ClusterSettings.Durability.allCases.map(\.rawValue)),
+            default: "quorum",
+            help:
+                "Where a change must be flushed before its post is answered: on the primary and a "
+                + "standby, or on the primary only."),
         option(
             "listen", kind: .address, default: "127.0.0.1:8443",
             help: "TLS port for backends and clients."),

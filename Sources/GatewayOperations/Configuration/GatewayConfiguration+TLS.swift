@@ -7,8 +7,9 @@ extension GatewayConfiguration {
     /// - Parameter now: In seconds since 1970.
     ///
     /// - Throws: ``Faults`` that name the option whose file is invalid.
-    package func tlsContext(now: Int64) throws -> TLSContext {
+    package func tlsContext(now: Int64, ticketKeys: TicketKeys? = nil) throws -> TLSContext {
         var settings = TLSContextSettings()
+        if let ticketKeys { settings.ticketKeys = ticketKeys }
         if let clientCA = clientCA {
             settings.clientCertificates =
                 demandsClientCertificate

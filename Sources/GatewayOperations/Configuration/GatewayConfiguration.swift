@@ -28,6 +28,8 @@ package struct GatewayConfiguration: Sendable {
     package var admin: Address
     /// The address of a port for probes only, if there is one.
     package var probes: Address?
+    /// How the log is shared with other nodes; `nil` if it lies in ``data``.
+    package var cluster: ClusterSettings?
     /// The public URL; `nil` for that of `listen`.
     package var publicURL: String?
     /// The number of event loops.
@@ -146,6 +148,7 @@ package struct GatewayConfiguration: Sendable {
         guard !layers.isUnreadable else { throw layers.faults }
         // Before any of these files is read.
         filesRead = layers.filesRead
+        cluster = ClusterSettings(&layers)
         data = layers.required("data")
         listen =
             layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
@@ -219,6 +222,7 @@ package struct GatewayConfiguration: Sendable {
                     + "is reachable from other machines")
         }
         checkPorts(&layers)
+        if cluster != nil { checkCluster(&layers) }
         if checksFiles { check(&layers) }
         guard layers.faults.isEmpty else { throw layers.faults }
     }
@@ -378,6 +382,20 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
+    /// Rejects what a node of a cluster cannot do.
+    private func checkCluster(_ layers: inout ConfigurationLayers) {
+        if publicURL == nil {
+            layers.fault("publicURL", "is required with cluster.url: all nodes have the same")
+        }
+        if localIssuer {
+            layers.fault("localIssuer", "is not available with cluster.url; name issuers")
+        }
+        let pushes = push.hasWebhooks ? "webhooks.enabled" : "apns"
+        if push.isActive {
+            layers.fault(pushes, "pushes are not available with cluster.url in this version")
+        }
+    }
+
     /// Rejects ports that have the address of another one.
     private func checkPorts(_ layers: inout ConfigurationLayers) {
         let ports: [(option: String, address: Address?)] = [
@@ -498,9 +516,9 @@ enum System {
 }
 
 extension ConfigurationLayers {
-    /// Whether a TLS certificate or key is set, which development mode does not use.
+    /// Whether a TLS certificate or key, or a cluster, is set, which development mode does not use.
     package var isConfigured: Bool {
-        text(raw: "tls.certificate") != nil || text(raw: "tls.key") != nil
+        ["tls.certificate", "tls.key", "cluster.url"].contains { text(raw: $0) != nil }
     }
 
     /// Creates the development mode with those flags and environment variables that it supports.

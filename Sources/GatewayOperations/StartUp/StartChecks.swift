@@ -29,8 +29,14 @@ package struct StartChecks {
         inventory = DataDirectory(configuration.data).inventory
     }
 
-    /// The rings that a gateway with this configuration opens.
-    package var rings: [(name: KeyRingName, timing: KeyRing.Timing)] {
+    var rings: [(name: KeyRingName, timing: KeyRing.Timing)] {
+        Self.rings(of: configuration)
+    }
+
+    /// Returns the rings that a gateway with a configuration opens.
+    package static func rings(
+        of configuration: GatewayConfiguration
+    ) -> [(name: KeyRingName, timing: KeyRing.Timing)] {
         var rings = [
             (
                 KeyRingName.notifications,

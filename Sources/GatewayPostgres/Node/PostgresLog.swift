@@ -93,6 +93,10 @@ package final class PostgresLog: Sendable {
         writer.read(reading, complete: complete)
     }
 
+    /// Asks for the newest position of the log at once; it is reported as
+    /// ``Event/head(_:askedAt:)``.
+    package func look() { feed.look() }
+
     /// Goes on from another history, after the node has dropped what it lost and reloaded.
     ///
     /// - Parameters:

@@ -18,6 +18,8 @@ package struct FeedReader: Sendable {
         case answered(Result<ReadAnswer, PostgresError>)
         /// A batch of the answer under way.
         case batch(LogBatch)
+        /// The newest position is wanted at once.
+        case asked
         /// A notification came.
         case notified(byServerProcess: Int32)
         /// The node's writer has fenced: what is visible on that server is durable.
@@ -170,6 +172,9 @@ package struct FeedReader: Sendable {
             if !mustSearch { becomeUnfenced() }
             mustSearch = true
             beginSearchIfDue(at: now)
+        case .asked:
+            isWoken = true
+            look(at: now)
         case .notified(let process):
             isWoken = true
             if process == fenced?.process { hear() }

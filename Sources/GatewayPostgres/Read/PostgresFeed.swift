@@ -26,6 +26,7 @@ package final class PostgresFeed: Sendable {
         case unfenced
         case foundLostTail
         case adopt(LogPosition?)
+        case look(at: Int64)
     }
 
     private let inbox: CommandInbox<Command>
@@ -60,6 +61,10 @@ package final class PostgresFeed: Sendable {
         case .unready: inbox.append(.unfenced)
         }
     }
+
+    /// Asks for the newest position of the log at once. It is reported as ``Report/head(_:askedAt:)``
+    /// unless the reader does not follow the log.
+    package func look() { inbox.append(.look(at: PostgresLoop.now)) }
 
     /// Goes on from another history, after the node has dropped what it lost and reloaded.
     ///
@@ -97,6 +102,8 @@ private final class FeedMember: PostgresLoop.Member {
             case .unfenced: handle(.unfenced, at: now)
             case .foundLostTail: handle(.foundLostTail, at: now)
             case .adopt(let position): reader.adopt(position, at: now)
+            // The turn may have begun before the question.
+            case .look(let time): handle(.asked, at: max(now, time))
             }
         }
         session.proceed { receive($0, at: now) }

@@ -27,6 +27,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
 
 /// The engine of a gateway on one of the stores, without ports and streams.
 struct EngineFixture: Sendable {
+    let engine: Engine
     let log: any EngineLog
     let changes: ChangeLog
     let clients: ClientDirectory
@@ -65,23 +66,32 @@ struct EngineFixture: Sendable {
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
     }
 
+    private static func services(_ group: MultiThreadedEventLoopGroup) throws -> EngineServices {
+        EngineServices(
+            signer: try signer(), metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
+            eventLoops: Array(group.makeIterator()), clock: .system, logger: logger)
+    }
+
     private static func embedded(
         _ store: SQLiteStore, limits: Limits, remove: @escaping @Sendable () -> Void
     ) throws -> EngineFixture {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let engine = try Engine(
-            EngineConfiguration(limits: limits, streamsPerClient: 4), store: store,
-            signer: signer(), metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
-            eventLoops: Array(group.makeIterator()), pushLoop: nil, clock: .system,
-            logger: logger)
-        return EngineFixture(
-            log: engine.changes.log, changes: engine.changes, clients: engine.clients,
-            catalogs: engine.catalogs, registry: engine.registry, loops: engine.loops
-        ) {
+            EngineConfiguration(limits: limits, streamsPerClient: 4), store: store, pushLoop: nil,
+            services: services(group))
+        return EngineFixture(engine) {
             try await store.close()
             try await end(engine.loops, group)
             remove()
         }
+    }
+
+    private init(_ engine: Engine, stop: @escaping @Sendable () async throws -> Void) {
+        self.engine = engine
+        log = engine.changes.log
+        (changes, clients, catalogs) = (engine.changes, engine.clients, engine.catalogs)
+        (registry, loops) = (engine.registry, engine.loops)
+        self.stop = stop
     }
 
     private static func end(
@@ -96,77 +106,23 @@ struct EngineFixture: Sendable {
         _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits()
     ) async throws -> EngineFixture {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let (clock, metrics) = (GatewayClock.system, GatewayMetrics())
-        let hashes = try FleetHashes(secret: Array(repeating: 7, count: 32))
         let key = SecretBytes(count: FleetKey.byteCount) {
             $0.initializeMemory(as: UInt8.self, repeating: 9)
             return true
         }
-        let seal = RegistrationSeal(FleetKey(try #require(key)))
-        let registry = Registry(streamsMax: 4)
-        let catalogs = AppCatalogs(
-            CatalogState(decider: Decider(hash: hashes.store.keys, limits: limits)),
-            hashes: hashes.store, limits: limits)
-        let accepted = AcceptedChanges(startedAt: 0)
-        let (signer, tls) = (try signer(), TLSServerSettings())
-        let epoch = EpochID(ordinal: 1, nonce: 1)
-        let cursors = CursorCodec(
-            seal: CursorSeal(hashes.store.stored),
-            ledger: EpochLedger([.init(id: epoch, openedAt: 0, isVoid: false)]), epoch: epoch,
-            clock: clock, head: { .max })
-        let loops = ShardLoops(
-            group.makeIterator().enumerated().map { index, loop in
-                ShardLoop(
-                    loop: loop, index: LoopIndex(index), shard: Shard(floor: 0),
-                    settings: StreamSettings(), tlsSettings: tls, signer: signer,
-                    registry: registry, metrics: metrics, cursors: cursors, clock: clock,
-                    push: nil, tracing: nil, logger: logger)
-            })
-        let follower = FleetFollower(
-            LogApplication(hashes: hashes.store, limits: limits),
-            catalogs: catalogs, registry: registry, accepted: accepted,
-            publisher: LogPublisher(
-                loops: loops, push: nil,
-                sealer: VersionSealer(VersionCompactor(floor: 0), loops: loops, push: nil),
-                tracing: nil),
-            seal: seal, clock: clock
-        ) { fatalError("\($0)") }
-        let connection = Mutex<PostgresLog?>(nil)
-        let isFollowing = TestHTTPMonitor(false)
-        let log = try PostgresLog(
-            try cluster.address(user: "node\(number)"), .primary
-        ) { event in
-            switch event {
-            case .batch(let batch):
-                follower.receive(batch) { reading, complete in
-                    connection.withLock { $0 }?.read(reading, complete: complete)
-                }
-            case .following: isFollowing.update { $0 = true }
-            case .head, .writer, .notFollowing, .tailLost: break
-            }
-        }
-        connection.withLock { $0 = log }
-        guard isFollowing.wait(seconds: 20, { $0 ? true : nil }) == true else {
-            throw TestFailure("the node does not follow the log")
-        }
-        let fleet = FleetLog(
-            log, follower: follower, hashes: hashes, seal: seal, catalogs: catalogs,
-            registry: registry, loops: loops, clock: clock)
-        let documents = DocumentWork(turn: metrics.turns(of: .documents))
-        return EngineFixture(
-            log: fleet,
-            changes: ChangeLog(
-                log: fleet, catalogs: catalogs, accepted: accepted, documents: documents,
-                metrics: metrics, tracing: nil),
-            clients: ClientDirectory(
-                log: fleet, catalogs: catalogs, registry: registry, accepted: accepted,
-                loops: loops, push: nil, cursors: cursors, documents: documents,
-                pushAddresses: EngineConfiguration(streamsPerClient: 4).pushAddresses,
-                metrics: metrics, tracing: nil, clock: clock),
-            catalogs: catalogs, registry: registry, loops: loops
-        ) {
-            connection.withLock { $0 = nil }
-            try await end(loops, group)
+        let settings = FleetSettings(
+            address: try cluster.address(user: "node\(number)"), durability: .primary,
+            key: FleetKey(try #require(key)))
+        let keys = try await FleetKeys.open(
+            settings, timing: KeyRing.Timing(signatureLifetime: 900), logger: logger)
+        let node = try FleetNode(
+            keys, EngineConfiguration(limits: limits, streamsPerClient: 4),
+            services: services(group)
+        ) { fatalError($0) }
+        try await node.ready()
+        return EngineFixture(node.engine) {
+            node.close()
+            try await end(node.engine.loops, group)
             _ = cluster
         }
     }

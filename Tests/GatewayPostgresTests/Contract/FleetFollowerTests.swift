@@ -43,7 +43,7 @@ import WidgetModel
                     loops: loops, push: nil,
                     sealer: VersionSealer(VersionCompactor(floor: 0), loops: loops, push: nil),
                     tracing: nil),
-                seal: seal, clock: clock
+                seal: seal, history: BatchHistory(), clock: clock
             ) { failure in failures.update { $0.append(failure) } }
         }
 

@@ -104,9 +104,11 @@ final class StormFixture: Sendable {
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
         engine = try Engine(
-            configuration.engine, store: store, signer: signer, metrics: GatewayMetrics(),
-            tlsSettings: TLSServerSettings(), eventLoops: [], pushLoop: group.next(),
-            clock: clock.gateway, logger: Logger(label: "storm") { _ in SwiftLogNoOpLogHandler() })
+            configuration.engine, store: store, pushLoop: group.next(),
+            services: EngineServices(
+                signer: signer, metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
+                eventLoops: [], clock: clock.gateway,
+                logger: Logger(label: "storm") { _ in SwiftLogNoOpLogHandler() }))
         self.push = try #require(engine.push)
         ledger.use(
             APNsSender(push, try PushFiles(push)) {

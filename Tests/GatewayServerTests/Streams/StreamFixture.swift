@@ -67,10 +67,11 @@ final class StreamFixture: Sendable {
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
         engine = try Engine(
-            configuration.engine, store: store, signer: signer, metrics: metrics,
-            tlsSettings: TLSServerSettings(), eventLoops: Array(group.makeIterator()),
-            pushLoop: pushes ? group.next() : nil, clock: clock,
-            logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() })
+            configuration.engine, store: store, pushLoop: pushes ? group.next() : nil,
+            services: EngineServices(
+                signer: signer, metrics: metrics, tlsSettings: TLSServerSettings(),
+                eventLoops: Array(group.makeIterator()), clock: clock,
+                logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() }))
         (loops, cursors) = (engine.loops, engine.cursors)
         // A client certificate with the client's name takes the place of its token.
         let grants = clients.map {
@@ -86,8 +87,9 @@ final class StreamFixture: Sendable {
             requestLimits: RequestLimits(
                 rates: RateLimits(), bytesInWork: 1 << 20, metrics: GatewayMetrics(),
                 now: engine.clock.now),
-            registry: engine.registry, clients: engine.clients, catalogs: engine.catalogs,
-            store: store, cursors: cursors, date: HTTPDateCache(clock: engine.clock), loops: loops,
+            registry: engine.registry, clients: engine.clients, changes: engine.changes,
+            catalogs: engine.catalogs, records: store, cursors: cursors,
+            date: HTTPDateCache(clock: engine.clock), loops: loops,
             streamSettings: configuration.streams, streamsMax: 100)
     }
 
@@ -146,9 +148,11 @@ final class StreamFixture: Sendable {
         _ client: String, since cursor: String?, stream: Bool = true
     ) throws -> StreamAdmission.Admitted {
         try admission.admit(
-            ReloadsRequest(
-                path: "/v1/apps/\(Self.app)/clients/\(client)/reloads", authorization: nil,
-                lastEventID: cursor, wantsStream: stream), from: nil, certificateURIs: { [client] })
+            admission.identify(
+                ReloadsRequest(
+                    path: "/v1/apps/\(Self.app)/clients/\(client)/reloads", authorization: nil,
+                    lastEventID: cursor, wantsStream: stream), from: nil,
+                certificateURIs: { [client] }))
     }
 
     /// Opens an admitted stream on an event loop, as the gateway does a little later.

@@ -4,11 +4,11 @@ import GatewayStorage
 import Logging
 import WidgetModel
 
-extension CursorCodec {
+extension EpochHistory {
     /// Opens the epoch of this start. It voids all earlier ones if the data directory was copied or
     /// its log lost its end.
     convenience init(
-        openingEpochIn store: SQLiteStore, hash: SipHash, clock: GatewayClock, logger: Logger
+        openingEpochIn store: SQLiteStore, clock: GatewayClock, logger: Logger
     ) throws {
         let loss = try store.suspectedLoss()
         switch loss {
@@ -31,8 +31,7 @@ extension CursorCodec {
                 id: EpochID($0), openedAt: $0.openedAtSequence, isVoid: $0.isVoid)
         }
         self.init(
-            seal: CursorSeal(hash), ledger: EpochLedger(epochs), epoch: EpochID(opened),
-            clock: clock, head: { store.head })
+            EpochLedger(epochs), epoch: EpochID(opened), clock: clock, head: { store.head })
     }
 }
 

@@ -1,0 +1,107 @@
+import GatewayCore
+import GatewayRecords
+import GatewayTLS
+import Logging
+import NIOCore
+
+/// The services that an engine is built on.
+package struct EngineServices: Sendable {
+    package let signer: NotificationSigner
+    package let metrics: GatewayMetrics
+    package let tlsSettings: TLSServerSettings
+    /// One for each shard.
+    package let eventLoops: [any EventLoop]
+    package let clock: GatewayClock
+    /// `nil` where nothing is traced.
+    package let tracing: GatewayTracing?
+    package let logger: Logger
+
+    package init(
+        signer: NotificationSigner, metrics: GatewayMetrics, tlsSettings: TLSServerSettings,
+        eventLoops: [any EventLoop], clock: GatewayClock, tracing: GatewayTracing? = nil,
+        logger: Logger
+    ) {
+        self.signer = signer
+        self.metrics = metrics
+        self.tlsSettings = tlsSettings
+        self.eventLoops = eventLoops
+        self.clock = clock
+        self.tracing = tracing
+        self.logger = logger
+    }
+}
+
+/// The state from which an engine applies the log.
+package struct StartState: Sendable {
+    /// The shard that every event loop starts with: the versions of all keys, and no stream.
+    package let shard: Shard
+    /// The compactor that goes on sealing the versions of the shards.
+    package let compactor: VersionCompactor
+    /// The catalogs in force.
+    package let catalogs: CatalogState
+    package let hashes: StoreHashes
+
+    /// Creates the state at the beginning of a log.
+    package init(_ configuration: EngineConfiguration, hashes: StoreHashes) {
+        self.init(
+            shard: Shard(floor: 0, limits: configuration.coreLimits),
+            compactor: VersionCompactor(floor: 0, limits: configuration.coreLimits),
+            catalogs: CatalogState(
+                decider: Decider(hash: hashes.keys, limits: configuration.limits)),
+            hashes: hashes)
+    }
+
+    init(
+        shard: Shard, compactor: VersionCompactor, catalogs: CatalogState, hashes: StoreHashes
+    ) {
+        self.shard = shard
+        self.compactor = compactor
+        self.catalogs = catalogs
+        self.hashes = hashes
+    }
+}
+
+/// The parts of an engine that apply the log, built before the log itself.
+package struct EngineParts: Sendable {
+    let configuration: EngineConfiguration
+    package let services: EngineServices
+    /// The registrations in force, in memory.
+    package let registry: Registry
+    package let catalogs: AppCatalogs
+    package let cursors: CursorCodec
+    /// `nil` where nothing is pushed.
+    let push: PushLoop?
+    package let loops: ShardLoops
+    /// The recent entries of the log.
+    package let accepted: AcceptedChanges
+    /// Receives the entries of the log.
+    package let publisher: LogPublisher
+
+    /// Builds one shard for each event loop.
+    package init(
+        _ configuration: EngineConfiguration, from state: StartState, registry: Registry,
+        cursors: CursorCodec, push: PushLoop?, services: EngineServices
+    ) {
+        self.configuration = configuration
+        self.services = services
+        self.registry = registry
+        self.cursors = cursors
+        self.push = push
+        catalogs = AppCatalogs(state.catalogs, hashes: state.hashes, limits: configuration.limits)
+        let loops = ShardLoops(
+            services.eventLoops.enumerated().map { index, loop in
+                ShardLoop(
+                    loop: loop, index: LoopIndex(index), shard: state.shard,
+                    settings: configuration.streams, tlsSettings: services.tlsSettings,
+                    signer: services.signer, registry: registry, metrics: services.metrics,
+                    cursors: cursors, clock: services.clock, push: push,
+                    tracing: services.tracing, logger: services.logger)
+            })
+        self.loops = loops
+        accepted = AcceptedChanges(startedAt: state.shard.position)
+        publisher = LogPublisher(
+            loops: loops, push: push,
+            sealer: VersionSealer(state.compactor, loops: loops, push: push),
+            tracing: services.tracing)
+    }
+}

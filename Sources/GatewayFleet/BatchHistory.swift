@@ -1,0 +1,103 @@
+import GatewayCore
+import GatewayEngine
+import GatewayPostgres
+import Synchronization
+import WidgetModel
+
+/// The history of the fleet's log, by which cursors are judged on every node.
+///
+/// In a cursor, the ordinal of the epoch is the beginning of the log's id, and its nonce the tag of the
+/// batch that has the sequence. Two histories that differ in one batch have other tags from there
+/// on, so a cursor of a lost tail has a tag that the log does not have.
+package final class BatchHistory: CursorHistory {
+    private struct State {
+        var log: UInt32 = 0
+        var tags = BatchTags()
+        var position: UInt64 = 0
+        /// The tags of batches that are older than those in ``tags``, as the log has them; 0 for a
+        /// sequence that it does not have. Some of them are forgotten when there are too many.
+        var found: [UInt64: UInt32] = [:]
+
+        /// Returns the tag of a sequence; `nil` if the node does not know it. Nothing lies before the
+        /// first batch.
+        func tag(of sequence: UInt64) -> UInt32? {
+            sequence == 0 ? 0 : tags.tag(of: Int64(clamping: sequence)) ?? found[sequence]
+        }
+    }
+
+    /// The maximum number of tags that are kept of older batches.
+    private static let foundMax = 65_536
+
+    private let state = Mutex(State())
+    private let foreign = Counter()
+    private let source = Mutex<(any BatchSource)?>(nil)
+
+    package init() {}
+
+    /// Reads from here on what the node does not have; nothing more for `nil`.
+    package func use(_ source: (any BatchSource)?) { self.source.withLock { $0 = source } }
+
+    /// Records the log's identity, before its first batch.
+    package func note(logID: UInt128) {
+        state.withLock { $0.log = UInt32(truncatingIfNeeded: logID >> 96) }
+    }
+
+    /// Records a batch, before its entries are handed to anyone.
+    package func note(_ position: LogPosition) {
+        state.withLock { state in
+            state.tags.append(position)
+            state.position = UInt64(position.last)
+        }
+    }
+
+    /// Positions of all cursors belong to one epoch: a node that finds another history starts anew.
+    package var epoch: EpochID { Self.epoch }
+
+    private static let epoch = EpochID(ordinal: 0, nonce: 0)
+
+    package var aheadCount: UInt64 { foreign.value }
+
+    package func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID {
+        state.withLock { EpochID(ordinal: $0.log, nonce: $0.tag(of: sequence) ?? 0) }
+    }
+
+    package func isKnown(_ cursor: Cursor) -> Bool {
+        state.withLock { state in
+            cursor.epoch.ordinal != state.log
+                || cursor.sequence <= state.position && state.tag(of: cursor.sequence) != nil
+        }
+    }
+
+    package func find(_ cursor: Cursor) async throws {
+        guard !isKnown(cursor), let source = source.withLock({ $0 }) else { return }
+        if cursor.sequence > state.withLock({ $0.position }) {
+            // Another node is faster, or the tail that the cursor is from was lost.
+            _ = try await source.barrier()
+        }
+        guard !isKnown(cursor), cursor.sequence <= state.withLock({ $0.position }) else { return }
+        let tag = try await source.tag(of: cursor.sequence)
+        state.withLock { state in
+            if state.found.count >= Self.foundMax { state.found = [:] }
+            state.found[cursor.sequence] = tag ?? 0
+        }
+    }
+
+    package func judge(_ cursor: Cursor) -> JudgedCursor {
+        let isHeld = state.withLock { state in
+            cursor.epoch.ordinal == state.log && cursor.sequence <= state.position
+                && state.tag(of: cursor.sequence) == cursor.epoch.nonce
+        }
+        if !isHeld { foreign.increment() }
+        return JudgedCursor(
+            point: isHeld ? .after(cursor.sequence) : .everything, epoch: Self.epoch)
+    }
+}
+
+/// Reads what a node does not have in memory of the log.
+package protocol BatchSource: Sendable {
+    /// Returns the head once this node has applied everything that any node had answered for.
+    func barrier() async throws -> UInt64
+
+    /// Returns the tag of the batch that has a sequence; `nil` if the log does not have it any more.
+    func tag(of sequence: UInt64) async throws -> UInt32?
+}

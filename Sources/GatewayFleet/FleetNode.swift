@@ -1,0 +1,115 @@
+import GatewayCore
+import GatewayEngine
+import GatewayPostgres
+import GatewayRecords
+import Logging
+import ServiceLifecycle
+import Synchronization
+import WidgetModel
+
+/// A node of a fleet: the engine on a log that other nodes share.
+package final class FleetNode: Service {
+    /// The engine.
+    package let engine: Engine
+    /// Whether the node follows and writes the log.
+    package let status: FleetStatus
+    private let relay: Relay
+    private let history: BatchHistory
+
+    /// The time for which a client is held after its last contact, in milliseconds.
+    private static let holdingTime: Int64 = 600_000
+    /// The interval between two looks for clients that are not held any more.
+    private static let interval = Duration.seconds(30)
+
+    /// Begins to read the log.
+    ///
+    /// - Parameter onFailure: Called with the reason when this process cannot go on, on the thread
+    ///   of the log; it must end.
+    /// - Throws: `PostgresError` when the kernel provides no descriptor.
+    package init(
+        _ keys: FleetKeys, _ configuration: EngineConfiguration, services: EngineServices,
+        onFailure: @escaping @Sendable (String) -> Void
+    ) throws {
+        let (hashes, limits) = (keys.hashes, configuration.limits)
+        let seal = RegistrationSeal(keys.settings.key)
+        let history = BatchHistory()
+        let parts = EngineParts(
+            configuration,
+            from: StartState(configuration, hashes: hashes.store),
+            registry: Registry(streamsMax: configuration.streamsPerClient),
+            cursors: CursorCodec(seal: CursorSeal(hashes.store.stored), history: history),
+            push: nil, services: services)
+        let follower = FleetFollower(
+            LogApplication(hashes: hashes.store, limits: limits), catalogs: parts.catalogs,
+            registry: parts.registry, accepted: parts.accepted, publisher: parts.publisher,
+            seal: seal, history: history, clock: services.clock
+        ) { onFailure("\($0)") }
+        let (status, relay) = (FleetStatus(services.logger), Relay())
+        let connection = try PostgresLog(keys.settings.address, keys.settings.durability) { event in
+            switch event {
+            case .batch(let batch):
+                follower.receive(batch) { reading, complete in
+                    relay.connection.withLock { $0 }?.read(reading, complete: complete)
+                }
+            case .head(let position, let askedAt):
+                relay.log.withLock { $0 }?.observe(position, askedAt: askedAt)
+            case .writer(.ready(let identity)):
+                // Before the reader reports a batch: it waits for the writer.
+                history.note(logID: identity.logID)
+                status.note(writer: nil)
+            case .writer(.unready(let reason)): status.note(writer: "\(reason)")
+            case .following: status.note(reader: nil)
+            case .notFollowing(let reason): status.note(reader: "\(reason)")
+            case .tailLost(let known, let common):
+                onFailure(
+                    "the end of the fleet's log was lost: this node had applied it up to "
+                        + "\(known?.last ?? 0), and the servers have the same up to "
+                        + "\(common?.last ?? 0)")
+            }
+        }
+        let log = FleetLog(
+            connection, follower: follower, hashes: hashes, seal: seal, catalogs: parts.catalogs,
+            registry: parts.registry, loops: parts.loops, clock: services.clock)
+        relay.connection.withLock { $0 = connection }
+        relay.log.withLock { $0 = log }
+        let records = try FleetRecords(
+            log, keys.settings.address, hashes: hashes, seal: seal,
+            objection: { status.objection ?? keys.unreadiness })
+        history.use(records)
+        engine = Engine(parts, log: log, records: records)
+        self.status = status
+        self.relay = relay
+        self.history = history
+    }
+
+    /// Reads and writes nothing more.
+    package func close() {
+        relay.connection.withLock { $0 = nil }
+        relay.log.withLock { $0 = nil }
+        history.use(nil)
+    }
+
+    /// The parts that the log reports to and that use it.
+    private final class Relay: Sendable {
+        let connection = Mutex<PostgresLog?>(nil)
+        let log = Mutex<FleetLog?>(nil)
+    }
+
+    /// Returns once the node has applied the log as it was when the node began to follow it.
+    package func ready() async throws {
+        await status.ready()
+        let head = engine.records.head
+        for loop in engine.loops.all { try await loop.reached(head) }
+    }
+
+    /// Forgets the clients that are not connected any more.
+    package func run() async throws {
+        let (registry, clock) = (engine.registry, engine.clock)
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                try await Task.sleep(for: Self.interval)
+                registry.forget(unseenSince: clock.wallMilliseconds() - Self.holdingTime)
+            }
+        }
+    }
+}
