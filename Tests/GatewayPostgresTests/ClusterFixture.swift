@@ -44,6 +44,11 @@ final class ClusterFixture: Sendable {
         try primary.address(user: user, database: database)
     }
 
+    /// Returns the URL of a login, as an operator configures it.
+    func url(user: String) -> String {
+        "postgres://\(user)@/\(database)?host=\(primary.host)&port=\(primary.port)"
+    }
+
     /// Connects as the superuser.
     func administration() throws -> PostgresAdministration {
         try primary.administration(database: database)

@@ -26,7 +26,7 @@ final class PostgresServer: Sendable {
 
     /// The directory of data and socket.
     let directory: String
-    private let port: String
+    let port: String
     private let databaseCount = Mutex(0)
     private let settings: [String]
     private let process = TestHTTPMonitor<TestProgram?>(nil)

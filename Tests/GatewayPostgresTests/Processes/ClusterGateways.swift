@@ -1,0 +1,173 @@
+import Foundation
+import GatewaySigning
+import GatewayTLS
+import GatewayTestSupport
+import WidgetModel
+
+@testable import GatewayPostgres
+
+/// Gateways of one cluster, as processes of their own, with what a backend and clients need to use
+/// them.
+final class ClusterGateways: Sendable {
+    static let app = "com.mygame"
+    private static let url = "https://gateway.test"
+
+    let cluster: ClusterFixture
+    private let folder: String
+    private let certificates: DevelopmentCertificates
+    private let issuer: TokenIssuer
+    private let now = Int64(Date().timeIntervalSince1970)
+
+    /// Prepares a cluster without running gateways.
+    init(_ cluster: ClusterFixture) throws {
+        self.cluster = cluster
+        folder = try GatewayProcess.temporaryDirectory()
+        certificates = try DevelopmentCertificates.ensure(in: folder, now: now)
+        let key = try SigningKey(generating: .edDSA)
+        issuer = TokenIssuer(key: key, iss: "https://issuer.test", aud: Self.url)
+        try Data(JWKSet([key.publicKey]).serialized).write(to: URL(filePath: folder + "/keys.json"))
+        let fleetKey = folder + "/fleet.key"
+        try Data((0..<32).map { UInt8($0) }).write(to: URL(filePath: fleetKey))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: fleetKey)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    var ca: String { certificates.ca }
+
+    /// Starts a node, and waits until it is ready.
+    func start(_ node: Int) throws -> GatewayProcess {
+        let file = folder + "/node\(node).yaml"
+        try """
+        publicURL: \(Self.url)
+        tls: { certificate: \(certificates.certificate), key: \(certificates.key) }
+        issuers:
+          - iss: https://issuer.test
+            apps: [\(Self.app)]
+            scopes: [catalog:write, changes:write, client, clients:write, operator]
+            keys: \(folder)/keys.json
+        cluster:
+          url: \(cluster.url(user: "node\(node)"))
+          key: \(folder)/fleet.key
+          durability: \(cluster.standby == nil ? "primary" : "quorum")
+        """.write(toFile: file, atomically: true, encoding: .utf8)
+        return try GatewayProcess(configuration: file)
+    }
+
+    /// Returns a token with the scopes of a backend.
+    func backend() throws -> String {
+        try issuer.issue(
+            sub: "backend", app: Self.app,
+            scopes: [.catalogWrite, .changesWrite, .clientsWrite, .operate], ttl: 3_600, now: now)
+    }
+
+    /// Returns a token of a client.
+    func token(_ client: String, attributes: [String: [String]] = [:]) throws -> String {
+        try issuer.issue(
+            sub: client, app: Self.app, scopes: [.client], ttl: 3_600, attributes: attributes,
+            now: now)
+    }
+
+    /// Returns a connection to a node.
+    func http(_ node: GatewayProcess) -> TestHTTP { TestHTTP(url: node.url, ca: ca) }
+
+    /// Puts a catalog of one kind of widget, which shows a character; returns the status.
+    @discardableResult
+    func putCatalog(_ node: GatewayProcess) throws -> Int {
+        try http(node).request(
+            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend(),
+            headers: [("Content-Type", "application/yaml")],
+            body: """
+                app: \(Self.app)
+                entities: { Character: { properties: [health] } }
+                intents: { One: { parameters: [{ name: character, type: Character }] } }
+                widgets:
+                  - kind: detail
+                    configuration: appIntent
+                    intent: One
+                    families: [systemSmall]
+                    collapse: 0s
+                    dependsOn: [{ entity: Character, match: { id: $character } }]
+                """
+        ).status
+    }
+
+    /// Registers a client with a widget for each of `characters`; returns the answer.
+    func register(
+        _ client: String, _ characters: [String], at node: GatewayProcess
+    ) throws -> TestHTTPAnswer {
+        try http(node).register(
+            client, app: Self.app, token: token(client),
+            [
+                "platform": "iOS",
+                "widgets": .array(
+                    characters.map {
+                        [
+                            "kind": "detail", "family": "systemSmall",
+                            "parameters": ["character": .string($0)],
+                        ]
+                    }),
+            ])
+    }
+
+    /// Posts a change of a character.
+    func change(
+        _ character: String, id: String, at node: GatewayProcess
+    ) throws -> TestHTTPAnswer {
+        try http(node).post(
+            [event(source: "test", id: id, entity: "Character", key: character)], app: Self.app,
+            token: backend())
+    }
+
+    /// Opens the stream of a client.
+    func stream(
+        _ client: String, from cursor: String?, at node: GatewayProcess
+    ) throws -> ToldStream {
+        ToldStream(
+            TestHTTPStream(
+                url: node.url, ca: ca, path: "/v1/apps/\(Self.app)/clients/\(client)/reloads",
+                token: try token(client), lastEventID: cursor))
+    }
+
+    /// Polls once; returns the widgets that are stale and the cursor.
+    func poll(
+        _ client: String, since cursor: String?, at node: GatewayProcess
+    ) throws -> (stale: [String], cursor: String) {
+        let answer = try http(node).poll(
+            client, app: Self.app, token: token(client), since: cursor)
+        return (try answer.notifications.flatMap { try stale(in: $0) }, answer.cursor)
+    }
+}
+
+/// Returns the characters whose widgets a notification names, or `all`.
+private func stale(in notification: String) throws -> [String] {
+    let notification = try claims(of: notification)
+    if notification.all { return ["all"] }
+    return notification.reload.map { $0.parameters.first?.value ?? $0.kind }
+}
+
+/// An event stream whose statements are collected.
+final class ToldStream: Sendable {
+    private let stream: TestHTTPStream
+    private let lastID = TestHTTPMonitor<String?>(nil)
+
+    init(_ stream: TestHTTPStream) { self.stream = stream }
+
+    /// The last id that came.
+    var cursor: String? { lastID.update { $0 } }
+
+    /// The status of the answer.
+    var status: Int? { stream.head()?.status }
+
+    /// Returns the widgets that the next notification names; heartbeats are passed over. `nil` once the
+    /// stream is over, or if none comes in time.
+    func next(seconds: Double = 10) throws -> [String]? {
+        while case .block(let block)? = stream.next(timeout: seconds) {
+            if let id = block.id, !id.isEmpty { lastID.update { $0 = id } }
+            if let data = block.data, !data.isEmpty { return try stale(in: data) }
+        }
+        return nil
+    }
+
+    func close() { stream.close() }
+}
