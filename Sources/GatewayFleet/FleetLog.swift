@@ -45,11 +45,11 @@ package final class FleetLog: EngineLog {
         let asked = PostgresLoop.now
         log.look()
         guard await heads.wait(for: asked) else {
-            throw EngineError.unavailable("the servers of the fleet's log do not answer")
+            throw EngineError.cluster(.noAnswer)
         }
         let head = UInt64(newest.load(ordering: .acquiring))
         guard await follower.reached(head) else {
-            throw EngineError.unavailable("this node is behind the fleet's log")
+            throw EngineError.cluster(.behind)
         }
         return head
     }
@@ -321,7 +321,7 @@ package final class FleetLog: EngineLog {
     /// The maximum number of attempts at a write that others contend for.
     private static let attemptsMax = 8
 
-    /// - Throws: ``EngineError/store(_:)`` when nothing was written, or the outcome is unknown.
+    /// - Throws: ``EngineError/cluster(_:)`` when nothing was written, or the outcome is unknown.
     private func write(
         _ content: LogWrite.Content, app: String, removal: UInt64
     ) async throws -> WriteOutcome {
@@ -332,7 +332,7 @@ package final class FleetLog: EngineLog {
         }
         switch outcome {
         case .refused(let refusal): throw EngineError(refusal)
-        case .unknown: throw EngineError.unavailable("the outcome is not known yet")
+        case .unknown: throw EngineError.cluster(.unknownOutcome)
         case .conflict:
             // Another node was faster; its record comes with the log.
             await follower.applied(after: head, within: Self.catchUp)
@@ -371,8 +371,8 @@ package final class FleetLog: EngineLog {
 extension EngineError {
     fileprivate init(_ refusal: WriteRefusal) {
         switch refusal {
-        case .busy: self = .unavailable("too many writes wait for the fleet's log")
-        case .unavailable: self = .unavailable("the servers of the fleet's log take no writes")
+        case .busy: self = .cluster(.busy)
+        case .unavailable: self = .cluster(.noWrites)
         case .tooLarge:
             self = .invalid(
                 Faults("", "is larger than a batch of the log may be: send less at once"))

@@ -39,6 +39,24 @@ package enum Problem {
             rateLimited(limit, rate, retryAfter: Int((milliseconds + 999) / 1_000))
         case .busy(let contention): busy(contention)
         case .store(let error): store(error)
+        case .cluster(let failure): cluster(failure)
+        }
+    }
+
+    private static func cluster(_ failure: EngineError.ClusterFailure) -> ProblemDetails {
+        switch failure {
+        case .noAnswer:
+            unavailable("The database of the cluster does not answer; retry.", retryAfter: 2)
+        case .noWrites:
+            unavailable("The database of the cluster takes no writes now; retry.", retryAfter: 2)
+        case .busy:
+            unavailable("Too many writes wait for the database of the cluster; retry later.")
+        case .unknownOutcome:
+            unavailable(
+                "The database of the cluster was lost during the write, which may be done or not; "
+                    + "retry, it counts once.", retryAfter: 2)
+        case .behind:
+            unavailable("This node is behind the log of its cluster; retry.", retryAfter: 2)
         }
     }
 

@@ -55,7 +55,7 @@ package final class ClientDirectory: Sendable {
 
     /// Returns the registration of a client in force; `nil` if there is none.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if it cannot be read now.
+    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be read now.
     package func record(_ key: ClientKey) async throws -> ClientRecord? {
         try await log.hold(key)
         return registry.record(key)

@@ -33,12 +33,12 @@ package final class ChangeLog: Sendable {
     /// Returns the head once this gateway has applied everything that any gateway of the log had
     /// answered for when it was called.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if that cannot be known now.
+    /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
     package func barrier() async throws -> UInt64 { try await log.barrier() }
 
     /// Returns the catalog of an app in force; `nil` if it has none.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if another gateway may have put one that this one does
+    /// - Throws: ``EngineError/cluster(_:)`` if another gateway may have put one that this one does
     ///   not know of yet.
     package func catalog(of app: String) async throws -> CatalogDocument? {
         if let document = catalogs.document(of: app) { return document }

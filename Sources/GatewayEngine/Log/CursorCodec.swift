@@ -42,7 +42,7 @@ package protocol CursorHistory: Sendable {
 
     /// Returns once ``judge(_:)`` can answer for a cursor.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if it cannot be found out now.
+    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be found out now.
     func find(_ cursor: Cursor) async throws
 
     /// Returns where a client that presents a genuine cursor resumes.
@@ -89,7 +89,7 @@ package final class CursorCodec: Sendable {
 
     /// Returns once ``judge(_:)`` can answer for a text.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if it cannot be found out now.
+    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be found out now.
     package func find(_ text: String?) async throws {
         if let cursor = genuine(text) { try await history.find(cursor) }
     }

@@ -30,6 +30,22 @@ package enum EngineError: Error, Sendable {
     case busy(Contention)
     /// The store does not accept the write.
     case store(StoreError)
+    /// The log that other nodes share cannot be used now.
+    case cluster(ClusterFailure)
+
+    /// The reason why a log that other nodes share cannot be used.
+    package enum ClusterFailure: Sendable {
+        /// The servers do not answer.
+        case noAnswer
+        /// The servers take no writes.
+        case noWrites
+        /// Too many writes wait for the servers.
+        case busy
+        /// The connection ended while a write was under way.
+        case unknownOutcome
+        /// This node has not applied what other nodes wrote.
+        case behind
+    }
 
     /// The kind of work that too many callers request at once.
     package enum Contention: Sendable {
@@ -62,25 +78,20 @@ package enum EngineError: Error, Sendable {
         case .quota(.logFull): "log-full"
         case .quota(.exceedsLog): "too-large"
         case .rate: "rate-limited"
-        case .busy, .store: "unavailable"
+        case .busy, .store, .cluster: "unavailable"
         }
     }
 
     /// Whether the gateway failed, as opposed to rejecting its caller's input.
     var isFailure: Bool {
         switch self {
-        case .busy, .store: true
+        case .busy, .store, .cluster: true
         default: false
         }
     }
 }
 
 extension EngineError {
-    /// The error for a request that the store does not accept now.
-    package static func unavailable(_ reason: String) -> EngineError {
-        .store(.unavailable(reason: reason))
-    }
-
     /// The error for a request that violates its registration's terms.
     init(_ refusal: RegistrationTerms.Rejection) {
         switch refusal {

@@ -23,7 +23,7 @@ package protocol EngineLog: Sendable {
     /// Returns the head once this gateway has applied everything that any gateway of the log had
     /// answered for when it was called.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if that cannot be known now.
+    /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
     func barrier() async throws -> UInt64
 
     /// Whether the registration of a client is in memory, if there is one.
@@ -32,7 +32,7 @@ package protocol EngineLog: Sendable {
     /// Returns once the registration of a client is in memory, if there is one. It stays there while
     /// the client has a stream, and for minutes after its last contact.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if it cannot be read now.
+    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be read now.
     func hold(_ key: ClientKey) async throws
 
     /// Appends the events of a post that the log does not contain.

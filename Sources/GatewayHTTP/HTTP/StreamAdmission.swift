@@ -129,7 +129,7 @@ package struct StreamAdmission: Sendable {
     /// includes every change that any gateway had accepted before a poll; a stream catches up by
     /// itself.
     ///
-    /// - Throws: ``EngineError/store(_:)`` if they cannot be read now.
+    /// - Throws: ``EngineError/cluster(_:)`` if they cannot be read now.
     func prepare(_ request: Identified) async throws -> UInt64 {
         let head =
             request.wantsStream && catalogs.document(of: request.key.app) != nil
