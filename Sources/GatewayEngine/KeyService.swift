@@ -6,18 +6,27 @@ import WidgetModel
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer.
 /// Those live for a month and would keep a notification key published as long.
 package final class KeyService: Sendable {
-    private struct State: Equatable {
-        var notifications: KeyRing
-        var tokens: KeyRing?
-        var webhooks: KeyRing?
+    /// The rings in use.
+    package struct Rings: Sendable, Equatable {
+        package var notifications: KeyRing
+        /// `nil` without a local issuer.
+        package var tokens: KeyRing?
+        /// `nil` where there are no webhooks.
+        package var webhooks: KeyRing?
+
+        package init(notifications: KeyRing, tokens: KeyRing? = nil, webhooks: KeyRing? = nil) {
+            self.notifications = notifications
+            self.tokens = tokens
+            self.webhooks = webhooks
+        }
     }
 
     /// The authority over the rings.
     private enum Source: Sendable {
         /// The files of a data directory.
         case files(Files)
-        /// Elsewhere: returns the ring of notifications; `nil` while it is not known.
-        case shared(@Sendable () -> KeyRing?)
+        /// Elsewhere: returns the rings; `nil` while they are not known.
+        case shared(@Sendable () -> Rings?)
     }
 
     private struct Files: Sendable {
@@ -32,7 +41,7 @@ package final class KeyService: Sendable {
         }
     }
 
-    private let state: Mutex<State>
+    private let state: Mutex<Rings>
     /// Held while the rings are read again, so that an earlier read never replaces a later one.
     private let advancing = Mutex(())
     private let source: Source
@@ -56,21 +65,20 @@ package final class KeyService: Sendable {
         let webhooks =
             hasWebhooks ? try files.webhooks.open(timing: .webhooks, now: now) : nil
         state = Mutex(
-            State(notifications: notifications, tokens: tokens, webhooks: webhooks))
+            Rings(notifications: notifications, tokens: tokens, webhooks: webhooks))
     }
 
-    /// Uses a ring of notifications that other nodes share. There is no local issuer.
+    /// Uses rings that other nodes share.
     ///
     /// - Parameters:
-    ///   - ring: The present ring.
-    ///   - latest: Returns the ring as it was last read; `nil` while this node must not sign with a
-    ///     newer key.
+    ///   - rings: The present rings.
+    ///   - latest: Returns the rings as they were last read; `nil` while this node must not sign.
     package init(
-        sharing ring: KeyRing, latest: @escaping @Sendable () -> KeyRing?, audience: String
+        sharing rings: Rings, latest: @escaping @Sendable () -> Rings?, audience: String
     ) {
         source = .shared(latest)
         self.audience = audience
-        state = Mutex(State(notifications: ring))
+        state = Mutex(rings)
     }
 
     /// Signs webhooks with the current key, and also with the adjacent one during a key change;
@@ -160,13 +168,13 @@ package final class KeyService: Sendable {
 
     private func readRings(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         let before = state.withLock { $0 }
-        let after: State
+        let after: Rings
         switch source {
         case .files(let files):
             after = try Self.rings(in: files, after: before, now: now, hasWebhooks: hasWebhooks)
         case .shared(let latest):
-            guard let ring = latest() else { return false }
-            after = State(notifications: ring)
+            guard let rings = latest() else { return false }
+            after = rings
         }
         guard after != before else { return false }
         state.withLock { $0 = after }
@@ -174,8 +182,8 @@ package final class KeyService: Sendable {
     }
 
     private static func rings(
-        in files: Files, after before: State, now: Int64, hasWebhooks: Bool
-    ) throws(SigningError) -> State {
+        in files: Files, after before: Rings, now: Int64, hasWebhooks: Bool
+    ) throws(SigningError) -> Rings {
         var after = before
         after.notifications = try files.notifications.openExisting(
             timing: before.notifications.timing)

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayPostgres
+import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import Logging
@@ -8,7 +9,7 @@ import Synchronization
 /// The secrets that all nodes of a fleet share, as the parts of a gateway use them.
 package final class FleetKeys: Sendable {
     /// The kinds that this version uses.
-    private static let kinds: [SecretKind] = [.signing, .ticket, .keyHash]
+    private static let kinds: [SecretKind] = [.signing, .issuer, .ticket, .keyHash]
 
     /// The keys of session tickets: a client resumes on any node.
     package let tickets: TicketKeys
@@ -45,19 +46,24 @@ package final class FleetKeys: Sendable {
     ) async throws -> FleetKeys {
         let reader = try SecretsReader(settings, kinds: kinds, logger: logger)
         let keys = try FleetKeys(settings, reader, try await reader.first(), timing: timing)
-        guard keys.ring != nil else { throw SecretError.cryptoFailed }
+        guard keys.notifications != nil, keys.tokens != nil else { throw SecretError.cryptoFailed }
         keys.update(reader.secrets)
         reader.onReading { [weak keys] in keys?.update($0) }
         return keys
     }
 
-    /// The keys that sign notifications: `nil` while this node must not sign.
-    package var ring: KeyRing? {
+    /// The keys that sign notifications; `nil` while this node must not sign.
+    package var notifications: KeyRing? { ring(of: .signing, timing) }
+
+    /// The keys of the local issuer; `nil` while this node must not sign.
+    package var tokens: KeyRing? { ring(of: .issuer, .tokens) }
+
+    private func ring(of kind: SecretKind, _ timing: KeyRing.Timing) -> KeyRing? {
         let (secrets, now) = (reader.secrets, PostgresLoop.now)
-        guard let current = secrets.current(.signing, at: now),
-            let signing = current.signingKey
-        else { return nil }
-        let others = secrets.valid(.signing, at: now).filter { $0.row.name != current.row.name }
+        guard let current = secrets.current(kind, at: now), let signing = current.signingKey else {
+            return nil
+        }
+        let others = secrets.valid(kind, at: now).filter { $0.row.name != current.row.name }
         return KeyRing(
             signing: signing, since: current.row.notBefore,
             others: others.compactMap { entry in

@@ -123,8 +123,15 @@ package struct Gateway: Sendable {
         let bare = named.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
         let audiences = Set(bare + bare.map { $0 + "/" })
         if let fleetKeys {
-            guard let ring = fleetKeys.ring else { throw SecretError.cryptoFailed }
-            keys = KeyService(sharing: ring, latest: { fleetKeys.ring }, audience: url)
+            let hasLocalIssuer = configuration.localIssuer
+            let rings: @Sendable () -> KeyService.Rings? = {
+                fleetKeys.notifications.map {
+                    KeyService.Rings(
+                        notifications: $0, tokens: hasLocalIssuer ? fleetKeys.tokens : nil)
+                }
+            }
+            guard let present = rings() else { throw SecretError.cryptoFailed }
+            keys = KeyService(sharing: present, latest: rings, audience: url)
         } else {
             keys = try KeyService(
                 data: configuration.data, algorithm: configuration.algorithm, timing: timing,

@@ -7,6 +7,17 @@ import Logging
 import WidgetModel
 
 extension GatewayConfiguration {
+    /// Returns the local issuer of the cluster; `nil` without a cluster.
+    ///
+    /// - Throws: ``Faults`` that name the option; `PostgresError`.
+    package func clusterTokenIssuer() async throws -> TokenIssuer? {
+        guard let keys = try await openFleetKeys() else { return nil }
+        guard localIssuer, let publicURL, let key = keys.tokens?.signingKey else {
+            throw Faults("localIssuer", "must be true, or no gateway accepts the token")
+        }
+        return TokenIssuer(key: key, iss: LocalIssuer.name, aud: publicURL)
+    }
+
     /// Reads the keys that the nodes of a cluster share: returns when its servers have answered, however
     /// long that takes; `nil` without a cluster.
     ///

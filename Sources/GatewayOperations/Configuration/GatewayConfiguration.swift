@@ -387,9 +387,6 @@ package struct GatewayConfiguration: Sendable {
         if publicURL == nil {
             layers.fault("publicURL", "is required with cluster.url: all nodes have the same")
         }
-        if localIssuer {
-            layers.fault("localIssuer", "is not available with cluster.url; name issuers")
-        }
         let pushes = push.hasWebhooks ? "webhooks.enabled" : "apns"
         if push.isActive {
             layers.fault(pushes, "pushes are not available with cluster.url in this version")

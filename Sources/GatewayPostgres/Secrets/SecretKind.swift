@@ -34,6 +34,8 @@ package struct SecretTiming: Sendable, Equatable {
     package var cacheTime: Int64 = 300
     /// The longest time from `iat` to `exp` of what a key signs.
     package var signatureLifetime: Int64 = 600
+    /// The longest time from `iat` to `exp` of a token of the local issuer.
+    package var tokenLifetime: Int64 = 30 * 86_400
     /// The time after which a signing key is replaced.
     package var signingPeriod: Int64 = 30 * 86_400
     /// The time after which the cursor seal is replaced; a cursor is valid for at least as long.
@@ -65,10 +67,14 @@ package struct SecretTiming: Sendable, Equatable {
     /// Returns the rule of a kind; `nil` for one that is never rotated.
     func rule(of kind: SecretKind) -> Rule? {
         switch kind {
-        case .signing, .webhook, .issuer:
+        case .signing, .webhook:
             Rule(
                 period: signingPeriod, lead: cacheTime + Self.silenceMax, kept: 1,
                 grace: signatureLifetime + cacheTime)
+        case .issuer:
+            Rule(
+                period: signingPeriod, lead: cacheTime + Self.silenceMax, kept: 1,
+                grace: tokenLifetime + cacheTime)
         case .cursor: Rule(period: cursorPeriod, lead: Self.silenceMax, kept: 2, grace: 0)
         case .ticket: Rule(period: ticketPeriod, lead: Self.silenceMax, kept: 3, grace: 0)
         case .keyHash, .eventHash, .partitionHash, .attributeHash: nil
