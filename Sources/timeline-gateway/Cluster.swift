@@ -2,13 +2,13 @@ import ArgumentParser
 import GatewayCluster
 import WidgetModel
 
-/// Commands for the database that several gateways will share.
+/// Commands for the database that several gateways share.
 struct Cluster: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Prepare the PostgreSQL database of a cluster, and show it.",
         discussion: """
-            This version serves from a data directory only; the commands prepare and check a \
-            database for a later one.
+            Gateways with `cluster.url` in their configuration share the log in this database. In \
+            this version they do not push, and the log is kept whole.
 
             EXAMPLES
               timeline-gateway cluster prepare --database postgres:///timeline?host=/run/postgresql

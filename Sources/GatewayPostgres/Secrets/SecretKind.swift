@@ -10,19 +10,14 @@ package enum SecretKind: String, Sendable, CaseIterable {
     case cursor
     /// The key of TLS session tickets.
     case ticket
-    /// The key of the 64-bit hashes in version windows.
+    /// The key that those of all keyed hashes are derived from: of version windows, events, partitions,
+    /// attributes and push addresses.
     case keyHash = "hash-keys"
-    /// The key of the hashes of events.
-    case eventHash = "hash-events"
-    /// The key of the hashes that partitions follow from.
-    case partitionHash = "hash-partitions"
-    /// The key of the hashes of attributes.
-    case attributeHash = "hash-attributes"
 
     /// Whether the secret is never rotated: windows, events and indexes would be void.
     package var isPermanent: Bool {
         switch self {
-        case .keyHash, .eventHash, .partitionHash, .attributeHash: true
+        case .keyHash: true
         case .signing, .webhook, .issuer, .cursor, .ticket: false
         }
     }
@@ -77,7 +72,7 @@ package struct SecretTiming: Sendable, Equatable {
                 grace: tokenLifetime + cacheTime)
         case .cursor: Rule(period: cursorPeriod, lead: Self.silenceMax, kept: 2, grace: 0)
         case .ticket: Rule(period: ticketPeriod, lead: Self.silenceMax, kept: 3, grace: 0)
-        case .keyHash, .eventHash, .partitionHash, .attributeHash: nil
+        case .keyHash: nil
         }
     }
 }

@@ -17,7 +17,7 @@ package enum SecretMaterial {
             case .signing, .webhook, .issuer: privateKey()
             case .cursor: SecretBytes(randomCount: sealBytes)
             case .ticket: SecretBytes(randomCount: ticketBytes)
-            case .keyHash, .eventHash, .partitionHash, .attributeHash:
+            case .keyHash:
                 SecretBytes(randomCount: hashBytes)
             }
         guard let secret else { throw .cryptoFailed }

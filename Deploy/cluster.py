@@ -1,0 +1,441 @@
+"""A cluster on this machine, and a client that survives what happens to it. See Deploy/cluster."""
+import base64
+import glob
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from gateway import ROOT, free_port
+
+GATEWAY = str(ROOT / ".build-release/release/timeline-gateway")
+APP = "com.mygame"
+CHARACTERS, CHANGES = 50, 300
+CATALOG = f"""
+app: {APP}
+entities: {{ Character: {{ properties: [health] }} }}
+intents: {{ One: {{ parameters: [{{ name: character, type: Character }}] }} }}
+widgets:
+  - kind: detail
+    configuration: appIntent
+    intent: One
+    families: [systemSmall]
+    collapse: 0s
+    dependsOn: [{{ entity: Character, match: {{ id: $character }} }}]
+"""
+
+
+def say(text):
+    print(f"\n== {text}", flush=True)
+
+
+def run(*command, user=None, **options):
+    return subprocess.run(
+        command, check=True, text=True, stdout=subprocess.PIPE, user=user,
+        **({"cwd": "/"} | options)).stdout
+
+
+def wait(what, seconds, condition):
+    """Returns the first result that is not false."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.05)
+    raise SystemExit(f"Deploy/cluster: not within {seconds} s: {what}")
+
+
+class Postgres:
+    """A PostgreSQL server in a directory of its own, reached by a Unix socket."""
+    programs = max(glob.glob("/usr/lib/postgresql/*/bin"), default="")
+    # It refuses to run as root.
+    user = "postgres" if os.geteuid() == 0 else None
+
+    def __init__(self, directory, name):
+        self.name, self.directory = name, f"{directory}/{name}"
+        self.process = None
+        pathlib.Path(self.directory).mkdir()
+        if self.user:
+            shutil.chown(self.directory, self.user)
+
+    @property
+    def options(self):
+        return f"host={self.directory} user=postgres dbname=postgres"
+
+    def create(self):
+        run(f"{self.programs}/initdb", "-D", f"{self.directory}/data", "-U", "postgres", "-A",
+            "trust", "-E", "UTF8", user=self.user)
+
+    def copy(self, primary):
+        """Becomes a standby of another server."""
+        shutil.rmtree(f"{self.directory}/data", ignore_errors=True)
+        run(f"{self.programs}/pg_basebackup", "-h", primary.directory, "-U", "postgres", "-D",
+            f"{self.directory}/data", "-R", "-X", "stream", "-c", "fast", "--no-sync", "-d",
+            f"application_name={self.name}", user=self.user)
+
+    def start(self):
+        log = open(f"{self.directory}/log", "ab")
+        self.process = subprocess.Popen(
+            [f"{self.programs}/postgres", "-D", f"{self.directory}/data", "-k", self.directory,
+             "-c", "listen_addresses=", "-c", "shared_buffers=16MB"],
+            stdout=log, stderr=log, user=self.user, cwd="/", start_new_session=True)
+        wait(f"{self.name} accepts connections", 60, lambda: subprocess.run(
+            [f"{self.programs}/pg_isready", "-q", "-h", self.directory], check=False
+        ).returncode == 0)
+
+    def sql(self, *statements):
+        commands = [part for text in statements for part in ("-c", text)]
+        return run("psql", "-XAtq", "-h", self.directory, "-U", "postgres", *commands)
+
+    def wait_for_standby(self, name):
+        """Has every commit wait for a standby."""
+        self.sql(f"ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 ({name})'",
+                 "SELECT pg_reload_conf()")
+        wait("the standby takes part in the quorum", 60, lambda: "quorum" in self.sql(
+            "SELECT sync_state FROM pg_stat_replication"))
+
+    def promote(self):
+        self.sql("SELECT pg_promote()")
+
+    def kill(self):
+        if self.process:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+class Node:
+    """A gateway of the cluster."""
+
+    def __init__(self, number, cluster):
+        self.number, self.cluster = number, cluster
+        self.port, self.probes, self.admin = free_port(), free_port(), free_port()
+        self.config = f"{cluster.directory}/gateway{number}.yaml"
+        hosts = ",".join(server.directory for server in cluster.servers)
+        pathlib.Path(self.config).write_text(f"""
+data: {cluster.directory}/gateway{number}
+publicURL: {cluster.url}
+listen: 127.0.0.1:{self.port}
+admin: 127.0.0.1:{self.admin}
+probes: 127.0.0.1:{self.probes}
+localIssuer: true
+tls: {{ certificate: {cluster.certificates}/server.pem, key: {cluster.certificates}/server.key }}
+cluster:
+  url: postgres://gateway{number}@/postgres?host={hosts}
+  key: {cluster.directory}/fleet.key
+  durability: quorum
+""")
+        self.process = None
+
+    def start(self):
+        log = open(f"{self.cluster.directory}/gateway{self.number}.log", "ab")
+        self.process = subprocess.Popen(
+            [GATEWAY, "serve", "--config", self.config], stdout=subprocess.PIPE, stderr=log,
+            text=True)
+        if not self.process.stdout.readline().startswith("ready "):
+            raise SystemExit(pathlib.Path(log.name).read_text())
+
+    def streams(self):
+        """Returns the number of open streams."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=5) as page:
+            for line in page.read().decode().splitlines():
+                if line.startswith("timeline_gateway_streams "):
+                    return int(float(line.split()[1]))
+        return 0
+
+    def kill(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+class Cluster:
+    """Two PostgreSQL servers, three gateways and a balancer."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.servers = [Postgres(directory, name) for name in ("one", "two")]
+        self.certificates = f"{directory}/certificates"
+        run(ROOT / "Certs/make-development", self.certificates)
+        self.tls = ssl.create_default_context(cafile=f"{self.certificates}/ca.pem")
+        self.port = free_port()
+        self.url = f"https://localhost:{self.port}"
+        with open(os.open(f"{directory}/fleet.key", os.O_CREAT | os.O_WRONLY, 0o600), "wb") as key:
+            key.write(os.urandom(32))
+        self.nodes = [Node(number, self) for number in (1, 2, 3)]
+        self.balancer = None
+
+    def start(self):
+        primary, standby = self.servers
+        primary.create()
+        primary.start()
+        standby.copy(primary)
+        standby.start()
+        primary.wait_for_standby(standby.name)
+        database = f"postgres://postgres@/postgres?host={primary.directory}"
+        print(run(GATEWAY, "cluster", "prepare", "--database", database), end="")
+        for node in self.nodes:
+            print(run(GATEWAY, "cluster", "node", "add", "--database", database, "--login",
+                      f"gateway{node.number}", "--create-login"), end="")
+        for node in self.nodes:
+            node.start()
+            print(f"gateway {node.number} is ready on port {node.port}", flush=True)
+        self.start_balancer()
+
+    def start_balancer(self):
+        config = f"{self.directory}/haproxy.cfg"
+        servers = "\n".join(
+            f"  server gateway{node.number} 127.0.0.1:{node.port} check port {node.probes}"
+            for node in self.nodes)
+        pathlib.Path(config).write_text(f"""
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 2h
+  timeout server 2h
+  timeout check 2s
+listen gateways
+  bind 127.0.0.1:{self.port}
+  balance leastconn
+  option httpchk GET /readyz
+  option redispatch
+  default-server inter 500ms fall 2 rise 1
+{servers}
+""")
+        self.balancer = subprocess.Popen(
+            ["haproxy", "-q", "-db", "-f", config],
+            stderr=open(f"{self.directory}/haproxy.log", "ab"))
+        wait("the balancer passes requests on", 60, lambda: self.status("GET", "/livez") is not None)
+
+    def token(self, scope, sub=None):
+        command = [GATEWAY, "token", "--config", self.nodes[0].config, "--app", APP, "--scope", scope]
+        return run(*command, *(["--sub", sub] if sub else [])).strip()
+
+    def ask(self, method, path, token=None, body=None, kind="application/json"):
+        """Returns the document of an answer; a refusal is an error."""
+        request = urllib.request.Request(
+            self.url + path, data=body.encode() if body else None, method=method)
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        if body:
+            request.add_header("Content-Type", kind)
+        with urllib.request.urlopen(request, context=self.tls, timeout=10) as answer:
+            text = answer.read()
+            return json.loads(text) if text else {}
+
+    def status(self, method, path, **options):
+        """Returns the status of an answer; `None` without one."""
+        try:
+            self.ask(method, path, **options)
+            return 200
+        except urllib.error.HTTPError as error:
+            return error.code
+        except (OSError, ValueError):
+            return None
+
+    def stop(self):
+        for process in [self.balancer] + [node.process for node in self.nodes]:
+            if process:
+                process.terminate()
+        for node in self.nodes:
+            if node.process:
+                try:
+                    node.process.wait(20)
+                except subprocess.TimeoutExpired:
+                    node.process.kill()
+        for server in self.servers:
+            server.kill()
+
+
+class Backend(threading.Thread):
+    """Posts changes of the characters in turn, and repeats each until it is accepted."""
+
+    def __init__(self, cluster, token):
+        super().__init__(daemon=True)
+        self.cluster, self.token = cluster, token
+        # When the last change of each character was posted that was accepted.
+        self.posted = {}
+        self.accepted = []
+        self.worst, self.is_stopped = 0.0, False
+
+    def run(self):
+        for number in range(CHANGES):
+            character = f"c{number % CHARACTERS}"
+            body = json.dumps({
+                "specversion": "1.0", "type": "changed", "source": "demonstration",
+                "id": str(number), "data": {"entity": "Character", "id": character}})
+            began = time.monotonic()
+            while not self.is_stopped:
+                try:
+                    self.cluster.ask(
+                        "POST", f"/v1/apps/{APP}/changes", self.token, body,
+                        "application/cloudevents+json")
+                    break
+                except (OSError, ValueError):
+                    time.sleep(0.05)
+            if self.is_stopped:
+                return
+            self.posted[character] = began
+            self.accepted.append(time.monotonic())
+            self.worst = max(self.worst, time.monotonic() - began)
+            time.sleep(0.05)
+
+
+class Phone(threading.Thread):
+    """A client that follows every character, and reconnects with its cursor."""
+
+    def __init__(self, cluster):
+        super().__init__(daemon=True)
+        self.cluster, self.token = cluster, cluster.token("client", "phone")
+        widgets = [{"kind": "detail", "family": "systemSmall",
+                    "parameters": {"character": f"c{number}"}} for number in range(CHARACTERS)]
+        registered = cluster.ask(
+            "PUT", f"/v1/apps/{APP}/clients/phone", self.token,
+            json.dumps({"platform": "iOS", "widgets": widgets}))
+        self.cursor, self.told = registered["cursor"], {}
+        self.connected_at, self.connections, self.everything = 0.0, 0, 0
+
+    def run(self):
+        while True:
+            try:
+                self.follow()
+            except (OSError, ValueError):
+                pass
+            time.sleep(0.1)
+
+    def follow(self):
+        request = urllib.request.Request(
+            f"{self.cluster.url}/v1/apps/{APP}/clients/phone/reloads")
+        request.add_header("Authorization", f"Bearer {self.token}")
+        request.add_header("Accept", "text/event-stream")
+        request.add_header("Last-Event-ID", self.cursor)
+        with urllib.request.urlopen(request, context=self.cluster.tls, timeout=90) as stream:
+            self.connected_at = time.monotonic()
+            self.connections += 1
+            cursor = None
+            for line in stream:
+                field, _, value = line.decode().rstrip("\n").partition(": ")
+                if field == "id":
+                    cursor = value
+                elif field == "data":
+                    self.note(value)
+                elif not field and cursor:
+                    self.cursor = cursor
+
+    def note(self, notification):
+        payload = notification.split(".")[1]
+        content = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        reload = content.get("reload", content)
+        self.everything += 1 if reload == "all" or content.get("all") else 0
+        for character in find(content, "character"):
+            self.told[character] = time.monotonic()
+
+
+def find(content, name):
+    """Returns the texts of members called `name`, wherever they are."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key == name and isinstance(value, str):
+                yield value
+            else:
+                yield from find(value, name)
+    elif isinstance(content, list):
+        for value in content:
+            yield from find(value, name)
+
+
+def demonstrate(cluster):
+    say("A catalog, a client with 50 widgets, and a backend")
+    backend = cluster.token("catalog:write changes:write")
+    cluster.ask("PUT", f"/v1/apps/{APP}/catalog", backend, CATALOG, "application/yaml")
+    phone, poster = Phone(cluster), Backend(cluster, backend)
+    phone.start()
+    wait("the client's stream is open", 60, lambda: phone.connections)
+    poster.start()
+    wait("ten changes are told", 60, lambda: len(phone.told) >= 10)
+
+    say("kill -9 of the client's gateway")
+    node = next(node for node in cluster.nodes if node.streams())
+    killed = time.monotonic()
+    node.kill()
+    wait("the client is connected again", 60, lambda: phone.connected_at > killed)
+    print(f"gateway {node.number} is gone; the client is at another one after "
+          f"{phone.connected_at - killed:.1f} s")
+    wait("its stream goes on", 60, lambda: max(phone.told.values()) > phone.connected_at)
+    node.start()
+    print(f"gateway {node.number} is back")
+
+    say("kill -9 of the primary; the standby takes its place")
+    primary, standby = cluster.servers
+    connections, killed = phone.connections, time.monotonic()
+    primary.kill()
+    standby.promote()
+    # The promise of a 202 needs a standby again.
+    standby.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (one)'",
+                "SELECT pg_reload_conf()")
+    primary.copy(standby)
+    primary.start()
+    print(f"the old primary is a standby after {time.monotonic() - killed:.1f} s")
+    after = wait("a change is accepted again", 60, lambda: next(
+        (time for time in list(poster.accepted) if time > killed + 0.2), None))
+    print(f"changes are accepted again after {after - killed:.1f} s")
+
+    say("The rest of the changes")
+    poster.join(120)
+
+    def missing():
+        return [character for character, posted in list(poster.posted.items())
+                if phone.told.get(character, 0) < posted]
+
+    wait("every change is told", 60, lambda: not missing())
+    lost = missing()
+    print(f"{len(poster.accepted)} changes accepted, {len(lost)} not told; the client was told "
+          f"`all` {phone.everything} times and reconnected {phone.connections - 1} times, "
+          f"{phone.connections - connections} of them because of the database; the longest wait of "
+          f"the backend was {poster.worst:.1f} s")
+    if poster.is_alive() or lost or phone.everything or phone.connections != connections:
+        raise SystemExit("Deploy/cluster: something did not arrive, or was told again")
+
+
+def main():
+    # The path of a Unix socket has at most 107 bytes, and the server's user has to reach it.
+    directory = tempfile.mkdtemp(prefix="timeline-")
+    os.chmod(directory, 0o755)
+    cluster = Cluster(directory)
+    link = ROOT / ".build-run/cluster"
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(directory)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        say("A primary with a standby, three gateways, a balancer")
+        cluster.start()
+        demonstrate(cluster)
+        print("\nEverything arrived.", flush=True)
+        if "--exit" not in sys.argv:
+            print(f"""
+The cluster runs until Ctrl-C; the balancer is {cluster.url}. To see it:
+  {GATEWAY} cluster status --database 'postgres://postgres@/postgres?host={cluster.servers[1].directory}'
+""", flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        cluster.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+        link.unlink(missing_ok=True)
+
+
+main()
