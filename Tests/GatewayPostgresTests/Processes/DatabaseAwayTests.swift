@@ -76,3 +76,53 @@ import WidgetModel
         #expect(try gateways.poll("other", since: nil, at: node).stale == ["all"])
     }
 }
+
+/// A cluster whose database lost the end of its log, as after a restore from a backup.
+@Suite(.enabled(if: PostgresServer.isInstalled)) struct RestoredDatabaseTests {
+    private func copy(_ from: String, _ to: String) throws {
+        let (exit, output) = try GatewayProcess.run(
+            ["-c", "rm -rf '\(to)' && cp -a '\(from)' '\(to)'"], program: "/bin/sh")
+        guard exit == .status(0) else { throw TestFailure(output) }
+    }
+
+    @Test func `a node notices, and cursors of what was lost are stale`() throws {
+        let cluster = try ClusterFixture(hasServer: true)
+        let (live, backup) = (
+            cluster.primary.directory + "/data", cluster.primary.directory + "/backup"
+        )
+        let gateways = try ClusterGateways(cluster)
+        let node = try gateways.start(1)
+        #expect(try gateways.putCatalog(node) == 201)
+        _ = try gateways.register("phone", ["panda"], at: node)
+        #expect(try gateways.change("panda", id: "1", at: node).status == 202)
+        let kept = try gateways.poll("phone", since: nil, at: node).cursor
+        cluster.primary.kill()
+        try copy(live, backup)
+        try cluster.primary.start()
+
+        func post(_ id: String) throws -> Int {
+            var status = 503
+            let deadline = ContinuousClock.now + .seconds(30)
+            while status == 503, ContinuousClock.now < deadline {
+                status = try gateways.change("panda", id: id, at: node).status
+                if status == 503 { pause(seconds: 0.1) }
+            }
+            return status
+        }
+        #expect(try post("2") == 202)
+        let lost = try gateways.poll("phone", since: kept, at: node)
+        #expect(lost.stale == ["panda"])
+        cluster.primary.kill()
+        try copy(backup, live)
+        try cluster.primary.start()
+
+        // The node cannot take back what it told; its service manager starts it again.
+        #expect(node.waitForExit(seconds: 30) == .status(1))
+        #expect(node.standardErrorTail.contains("the end of the fleet's log was lost"))
+        try node.start()
+        // Another change takes the number of the one that was lost.
+        #expect(try post("3") == 202)
+        #expect(try gateways.poll("phone", since: kept, at: node).stale == ["panda"])
+        #expect(try gateways.poll("phone", since: lost.cursor, at: node).stale == ["all"])
+    }
+}
