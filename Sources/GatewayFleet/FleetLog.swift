@@ -22,11 +22,14 @@ package final class FleetLog: EngineLog {
     /// The times at which the newest position was asked for.
     private let heads: Waiters<Int64>
     private let newest = Atomic<Int64>(0)
+    /// Returns whether this node surely has the latest history.
+    private let holdsLease: @Sendable () -> Bool
 
     /// Creates the log of a node whose batches `follower` applies.
     package init(
         _ log: PostgresLog, follower: FleetFollower, hashes: FleetHashes, seal: RegistrationSeal,
-        catalogs: AppCatalogs, registry: Registry, loops: ShardLoops, clock: GatewayClock
+        catalogs: AppCatalogs, registry: Registry, loops: ShardLoops, clock: GatewayClock,
+        holdsLease: @escaping @Sendable () -> Bool
     ) {
         self.log = log
         self.follower = follower
@@ -36,6 +39,7 @@ package final class FleetLog: EngineLog {
         self.registry = registry
         self.loops = loops
         self.clock = clock
+        self.holdsLease = holdsLease
         heads = Waiters(from: .min, patience: FleetFollower.patience, clock: clock)
     }
 
@@ -44,7 +48,8 @@ package final class FleetLog: EngineLog {
     package func barrier() async throws -> UInt64 {
         let asked = PostgresLoop.now
         log.look()
-        guard await heads.wait(for: asked) else {
+        // A primary that was replaced and does not know it still answers; it renews no lease.
+        guard holdsLease(), await heads.wait(for: asked), holdsLease() else {
             throw EngineError.cluster(.noAnswer)
         }
         let head = UInt64(newest.load(ordering: .acquiring))

@@ -14,6 +14,8 @@ package final class FleetNode: Service {
     /// Whether the node follows and writes the log.
     package let status: FleetStatus
     private let relay: Relay
+    private let leases: PostgresPartitions
+    private let leaseLoop: PostgresLoop
     private let history: BatchHistory
 
     /// The time for which a client is held after its last contact, in milliseconds.
@@ -45,19 +47,37 @@ package final class FleetNode: Service {
             seal: seal, history: history, clock: services.clock
         ) { onFailure("\($0)") }
         let (status, relay) = (FleetStatus(services.logger), Relay())
+        let leaseLoop = try PostgresLoop(name: "leases")
+        let leases = PostgresPartitions(
+            keys.settings.address, keys.settings.durability, from: nil, on: leaseLoop
+        ) { report in
+            switch report {
+            case .ready: status.note(lease: nil)
+            case .unready(let reason): status.note(lease: "\(reason)")
+            // The reader of the log reports the same, with more to say.
+            case .tailLost: break
+            // A node that does not push wants no partitions.
+            case .acquired, .portion, .loaded, .handOver, .lost, .drained: break
+            }
+        }
         let connection = try PostgresLog(keys.settings.address, keys.settings.durability) { event in
             switch event {
             case .batch(let batch):
+                leases.advance(to: batch.position)
                 follower.receive(batch) { reading, complete in
                     relay.connection.withLock { $0 }?.read(reading, complete: complete)
                 }
             case .head(let position, let askedAt):
                 relay.log.withLock { $0 }?.observe(position, askedAt: askedAt)
-            case .writer(.ready(let identity)):
+            case .writer(let writer):
+                leases.observe(writer)
+                guard case .ready(let identity) = writer else {
+                    if case .unready(let reason) = writer { status.note(writer: "\(reason)") }
+                    break
+                }
                 // Before the reader reports a batch: it waits for the writer.
                 history.note(logID: identity.logID)
                 status.note(writer: nil)
-            case .writer(.unready(let reason)): status.note(writer: "\(reason)")
             case .following: status.note(reader: nil)
             case .notFollowing(let reason): status.note(reader: "\(reason)")
             case .tailLost(let known, let common):
@@ -69,7 +89,8 @@ package final class FleetNode: Service {
         }
         let log = FleetLog(
             connection, follower: follower, hashes: hashes, seal: seal, catalogs: parts.catalogs,
-            registry: parts.registry, loops: parts.loops, clock: services.clock)
+            registry: parts.registry, loops: parts.loops, clock: services.clock,
+            holdsLease: { leases.mayPush })
         relay.connection.withLock { $0 = connection }
         relay.log.withLock { $0 = log }
         let records = try FleetRecords(
@@ -79,6 +100,8 @@ package final class FleetNode: Service {
         engine = Engine(parts, log: log, records: records)
         self.status = status
         self.relay = relay
+        self.leases = leases
+        self.leaseLoop = leaseLoop
         self.history = history
     }
 
@@ -87,6 +110,7 @@ package final class FleetNode: Service {
         relay.connection.withLock { $0 = nil }
         relay.log.withLock { $0 = nil }
         history.use(nil)
+        leaseLoop.end()
     }
 
     /// The parts that the log reports to and that use it.

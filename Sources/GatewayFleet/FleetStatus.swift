@@ -6,9 +6,10 @@ package final class FleetStatus: Sendable {
     private struct State {
         var reader: String? = "the log was not read yet"
         var writer: String? = "no server was reached yet"
+        var lease: String? = "the node has no lease yet"
         var waiting: [CheckedContinuation<Void, Never>] = []
 
-        var objection: String? { writer ?? reader }
+        var objection: String? { writer ?? reader ?? lease }
     }
 
     private let state = Mutex(State())
@@ -21,6 +22,9 @@ package final class FleetStatus: Sendable {
 
     /// Records whether the reader follows the log.
     func note(reader reason: String?) { note { $0.reader = reason } }
+
+    /// Records whether the node's lease is renewed.
+    func note(lease reason: String?) { note { $0.lease = reason } }
 
     /// Records whether the writer may write.
     func note(writer reason: String?) { note { $0.writer = reason } }

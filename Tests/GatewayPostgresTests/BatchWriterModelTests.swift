@@ -13,6 +13,20 @@ import WidgetModel
         try world.check()
     }
 
+    @Test func `a position that is reached before the answer is not compared`() {
+        var random = SplitMix64(seed: 1)
+        var writer = BatchWriter(.primary, position: LogPosition(last: 3, chain: 8), at: 0)
+        let settings = Durability(standbyNames: "", isFlushed: true, writesFullPages: true)
+        let identity = ServerIdentity(
+            version: ClusterSchema.version, logID: 1, chain: 8, durability: settings, startedAt: 1)
+        _ = writer.tick(at: 0, using: &random)
+        _ = writer.receive(.connected, at: 1, using: &random)
+        writer.advance(to: LogPosition(last: 4, chain: 9))
+        let actions = writer.receive(
+            .answered(.success(.identified(identity))), at: 1, using: &random)
+        #expect(actions == [.send([.fence])])
+    }
+
     @Test func aRacedBatchIsRepeatedWithoutNewWrites() {
         var random = SplitMix64(seed: 1)
         var writer = BatchWriter(.primary, position: nil, at: 0)

@@ -43,6 +43,15 @@ import WidgetModel
         return answer(Self.identity(chain: chain), at: now)
     }
 
+    @Test mutating func `a position that is reached before the answer is not compared`() {
+        _ = keeper.tick(at: 0, using: &random)
+        _ = keeper.receive(.connected, at: 0, using: &random)
+        keeper.advance(to: LogPosition(last: 4, chain: 9))
+        let actions = answer(Self.identity(chain: Self.position.chain), at: 0)
+        #expect(!actions.contains(.reportLostTail(LogPosition(last: 4, chain: 9))))
+        #expect(actions == [])
+    }
+
     /// Has partition 1 loaded.
     private mutating func own(at now: Int64) {
         _ = keeper.observeWriter(startedAt: 1, at: now, using: &random)

@@ -74,7 +74,7 @@ extension PartitionKeeper {
 
     private func hasHistory(of identity: ServerIdentity) -> Bool {
         identity.logID == logID ?? identity.logID
-            && (position == nil || identity.chain == position?.chain)
+            && (asked == nil || identity.chain == asked?.chain)
     }
 
     /// The settings after a renewal are known.

@@ -107,6 +107,9 @@ package struct PartitionKeeper: Sendable {
     var phase: Phase
     /// The highest position that is known to be durable.
     private(set) var position: LogPosition?
+    /// The position whose chain the server was asked for at the last connect; others may follow it
+    /// before the answer.
+    private(set) var asked: LogPosition?
     var logID: UInt128?
     /// 63 random bits of this process, new after a lost tail.
     var process: Int64
@@ -199,6 +202,7 @@ package struct PartitionKeeper: Sendable {
         case .connected:
             guard case .connecting = phase else { break }
             phase = .identifying
+            asked = position
             send([.identify(at: position?.last ?? -1)], at: now)
         case .disconnected(let error): failed(error, at: now, using: &generator)
         case .answered(let answer):

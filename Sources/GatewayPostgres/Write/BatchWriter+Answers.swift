@@ -82,7 +82,7 @@ extension BatchWriter {
         }
         // Nothing is written on a server before the node's own history was found on it.
         guard identity.logID == logID ?? identity.logID,
-            position == nil || identity.chain == position?.chain
+            asked == nil || identity.chain == asked?.chain
         else {
             actions.append(.reportLostTail(position))
             return disconnect(.tailLost, at: now, using: &generator)

@@ -109,6 +109,9 @@ package struct BatchWriter: Sendable {
     var phase: Phase
     /// The highest position that is known to be durable.
     private(set) var position: LogPosition?
+    /// The position whose chain the server was asked for at the last connect; others may follow it
+    /// before the answer.
+    private(set) var asked: LogPosition?
     /// The identity of the log, known after the first connection.
     var logID: UInt128?
     var generation: Int64 = 0
@@ -211,6 +214,7 @@ package struct BatchWriter: Sendable {
         case .connected:
             guard case .connecting = phase else { break }
             phase = .identifying
+            asked = position
             send([.identify(at: position?.last ?? -1)], at: now)
         case .disconnected(let error): failed(error, at: now, using: &generator)
         case .answered(let answer):
