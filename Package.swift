@@ -271,7 +271,8 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "GatewayTestSupport", dependencies: ["CurlMulti", "GatewayTLS", "WidgetModel"]),
+            name: "GatewayTestSupport",
+            dependencies: ["CurlMulti", "GatewayCore", "GatewayTLS", "WidgetModel"]),
         .testTarget(name: "WidgetModelTests", dependencies: ["GatewayTestSupport", "WidgetModel"]),
         .testTarget(
             name: "GatewayCoreTests",

@@ -33,6 +33,9 @@ final class Waiters<Value: Comparable & Sendable>: Sendable {
     /// The value that was reached.
     var reached: Value { state.withLock { $0.reached } }
 
+    /// The number of callers that wait.
+    var count: Int { state.withLock { $0.waiters.count } }
+
     /// Releases the callers that wait for a value up to this one.
     func advance(to value: Value) {
         let ready = state.withLock { state in

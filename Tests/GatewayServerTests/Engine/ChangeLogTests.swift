@@ -1,6 +1,7 @@
 import Foundation
 import GatewayRecords
 import GatewayStorage
+import GatewayTestSupport
 import NIOCore
 import Testing
 import WidgetModel

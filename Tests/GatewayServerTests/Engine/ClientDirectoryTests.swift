@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayPush
 import GatewayStorage
+import GatewayTestSupport
 import NIOHTTP1
 import OpenMetrics
 import Testing

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayDocuments
 import GatewayPush
+import GatewayTestSupport
 import NIOCore
 import Synchronization
 import Testing

@@ -1,9 +1,9 @@
+import Foundation
 import GatewayCore
-import GatewayDelivery
 import Synchronization
 
-/// A clock that advances only when a test lets it, for the push code and for APNs.
-final class HeldClock: Sendable {
+/// A clock that advances only when a test lets it.
+package final class HeldClock: Sendable {
     private struct State {
         var now: Int64 = 1_000_000
         var sleepers: [(until: Int64, continuation: CheckedContinuation<Void, Never>)] = []
@@ -11,18 +11,21 @@ final class HeldClock: Sendable {
 
     private let state = Mutex(State())
     /// The difference from the monotonic clock to the wall clock, in milliseconds.
-    private let wallAhead = GatewayClock.system.wallMilliseconds() - 1_000_000
+    private let wallAhead = Int64(Date().timeIntervalSince1970 * 1_000) - 1_000_000
+
+    /// Creates a clock at one million milliseconds.
+    package init() {}
 
     /// The time in monotonic milliseconds.
-    var now: Int64 { state.withLock { $0.now } }
+    package var now: Int64 { state.withLock { $0.now } }
     /// The time in milliseconds since 1970.
-    var wall: Int64 { wall(at: now) }
+    package var wall: Int64 { wall(at: now) }
 
     /// Returns the wall clock's time at a monotonic time.
-    func wall(at moment: Int64) -> Int64 { moment + wallAhead }
+    package func wall(at moment: Int64) -> Int64 { moment + wallAhead }
 
     /// The clock as the gateway uses it.
-    var gateway: GatewayClock {
+    package var gateway: GatewayClock {
         GatewayClock(
             now: { self.now }, wallMilliseconds: { self.wall },
             sleep: { await self.sleep(until: $0) })
@@ -41,10 +44,10 @@ final class HeldClock: Sendable {
     }
 
     /// The earliest time at which a sleeper is due.
-    var nextWaking: Int64? { state.withLock { $0.sleepers.lazy.map(\.until).min() } }
+    package var nextWaking: Int64? { state.withLock { $0.sleepers.lazy.map(\.until).min() } }
 
     /// Advances the time, and wakes the sleepers that are due.
-    func advance(to moment: Int64) {
+    package func advance(to moment: Int64) {
         let woken = state.withLock { state in
             state.now = max(state.now, moment)
             let now = state.now
@@ -55,7 +58,7 @@ final class HeldClock: Sendable {
     }
 
     /// Wakes all sleepers, so that none is left behind.
-    func end() {
+    package func end() {
         advance(to: .max / 2)
     }
 }
