@@ -21,6 +21,9 @@ package final class FleetFollower: Sendable {
         var next: LogBatch? { isReading || hasFailed ? nil : waiting.first }
     }
 
+    /// Reports a row of a client that cannot be read.
+    package typealias UnreadableRowReport = @Sendable (RegistrationKey, any Error) -> Void
+
     /// Reads rows on the primary.
     package typealias Read =
         @Sendable (RowReading, @escaping @Sendable (RowOutcome) -> Void) -> Void
@@ -34,6 +37,8 @@ package final class FleetFollower: Sendable {
     private let clock: GatewayClock
     /// Reports a record that the node cannot apply: it must stop.
     private let onFailure: @Sendable (LogApplication.Unreadable) -> Void
+    /// Reports a row of a client that cannot be read.
+    private let onUnreadableRow: UnreadableRowReport
     private let state: Mutex<State>
     private let waiters: Waiters<UInt64>
 
@@ -44,6 +49,7 @@ package final class FleetFollower: Sendable {
         _ application: LogApplication, catalogs: AppCatalogs, registry: Registry,
         accepted: AcceptedChanges, publisher: LogPublisher, seal: RegistrationSeal,
         history: BatchHistory, clock: GatewayClock,
+        onUnreadableRow: @escaping UnreadableRowReport,
         onFailure: @escaping @Sendable (LogApplication.Unreadable) -> Void
     ) {
         self.catalogs = catalogs
@@ -54,6 +60,7 @@ package final class FleetFollower: Sendable {
         self.history = history
         self.clock = clock
         self.onFailure = onFailure
+        self.onUnreadableRow = onUnreadableRow
         state = Mutex(State(application: application))
         waiters = Waiters(from: application.position, patience: Self.patience, clock: clock)
     }
@@ -151,7 +158,7 @@ package final class FleetFollower: Sendable {
     private func apply(_ batch: LogBatch, rows: [RegistrationKey: RegistrationRow]) {
         let effects: [LogApplication.Effect]
         do throws(LogApplication.Unreadable) {
-            let registrations = try open(rows, of: batch)
+            let registrations = open(rows)
             effects = try state.withLock { state throws(LogApplication.Unreadable) in
                 state.waiting.removeFirst()
                 return try state.application.apply(batch, rows: registrations)
@@ -175,14 +182,18 @@ package final class FleetFollower: Sendable {
         waiters.advance(to: UInt64(batch.position.last))
     }
 
+    /// Returns the registrations of rows; `nil` for one that cannot be read, which concerns no other
+    /// client.
     private func open(
-        _ rows: [RegistrationKey: RegistrationRow], of batch: LogBatch
-    ) throws(LogApplication.Unreadable) -> [RegistrationKey: StoredRegistration] {
-        do {
-            return try rows.mapValues { try seal.open($0) }
-        } catch {
-            throw LogApplication.Unreadable(
-                sequence: UInt64(batch.position.last), reason: "a registration: \(error)")
+        _ rows: [RegistrationKey: RegistrationRow]
+    ) -> [RegistrationKey: StoredRegistration?] {
+        rows.mapValues { row in
+            do {
+                return try seal.open(row)
+            } catch {
+                onUnreadableRow(row.key, error)
+                return nil
+            }
         }
     }
 

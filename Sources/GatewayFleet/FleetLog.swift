@@ -24,12 +24,14 @@ package final class FleetLog: EngineLog {
     private let newest = Atomic<Int64>(0)
     /// Returns whether this node surely has the latest history.
     private let holdsLease: @Sendable () -> Bool
+    private let onUnreadableRow: FleetFollower.UnreadableRowReport
 
     /// Creates the log of a node whose batches `follower` applies.
     package init(
         _ log: PostgresLog, follower: FleetFollower, hashes: FleetHashes, seal: RegistrationSeal,
         catalogs: AppCatalogs, registry: Registry, loops: ShardLoops, clock: GatewayClock,
-        holdsLease: @escaping @Sendable () -> Bool
+        holdsLease: @escaping @Sendable () -> Bool,
+        onUnreadableRow: @escaping FleetFollower.UnreadableRowReport
     ) {
         self.log = log
         self.follower = follower
@@ -40,6 +42,7 @@ package final class FleetLog: EngineLog {
         self.loops = loops
         self.clock = clock
         self.holdsLease = holdsLease
+        self.onUnreadableRow = onUnreadableRow
         heads = Waiters(from: .min, patience: FleetFollower.patience, clock: clock)
     }
 
@@ -92,7 +95,14 @@ package final class FleetLog: EngineLog {
         case .rows(let rows, let read):
             guard let row = rows[rowKey] else { return true }
             guard follower.position <= UInt64(read) else { return false }
-            let record = try seal.open(row).record(of: key.client)
+            let record: ClientRecord
+            do {
+                record = try seal.open(row).record(of: key.client)
+            } catch {
+                // As if it were not registered: it registers again, which replaces the row.
+                onUnreadableRow(rowKey, error)
+                return true
+            }
             registry.put(
                 record, app: key.app, at: follower.position, isRestored: true,
                 seenAt: clock.wallMilliseconds())

@@ -41,10 +41,15 @@ package final class FleetNode: Service {
             registry: Registry(streamsMax: configuration.streamsPerClient),
             cursors: CursorCodec(seal: CursorSeal(hashes.store.stored), history: history),
             push: nil, services: services)
+        let onUnreadableRow: FleetFollower.UnreadableRowReport = { [logger = services.logger] in
+            logger.error(
+                "a registration cannot be read; the client has to register again",
+                metadata: ["app": "\($0.app)", "client": "\($0.client)", "reason": "\($1)"])
+        }
         let follower = FleetFollower(
             LogApplication(hashes: hashes.store, limits: limits), catalogs: parts.catalogs,
             registry: parts.registry, accepted: parts.accepted, publisher: parts.publisher,
-            seal: seal, history: history, clock: services.clock
+            seal: seal, history: history, clock: services.clock, onUnreadableRow: onUnreadableRow
         ) { onFailure("\($0)") }
         let (status, relay) = (FleetStatus(services.logger), Relay())
         let leaseLoop = try PostgresLoop(name: "leases")
@@ -90,7 +95,7 @@ package final class FleetNode: Service {
         let log = FleetLog(
             connection, follower: follower, hashes: hashes, seal: seal, catalogs: parts.catalogs,
             registry: parts.registry, loops: parts.loops, clock: services.clock,
-            holdsLease: { leases.mayPush })
+            holdsLease: { leases.mayPush }, onUnreadableRow: onUnreadableRow)
         relay.connection.withLock { $0 = connection }
         relay.log.withLock { $0 = log }
         let records = try FleetRecords(

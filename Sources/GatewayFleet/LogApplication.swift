@@ -61,10 +61,10 @@ package struct LogApplication: Sendable {
     /// Applies the next batch.
     ///
     /// - Parameter rows: The registrations that the node holds, of those in the batch, as of its
-    ///   position or later, in stored form.
+    ///   position or later, in stored form; `nil` for a row that cannot be read.
     /// - Throws: ``Unreadable``.
     package mutating func apply(
-        _ batch: LogBatch, rows: [RegistrationKey: StoredRegistration]
+        _ batch: LogBatch, rows: [RegistrationKey: StoredRegistration?]
     ) throws(Unreadable) -> [Effect] {
         var effects: [Effect] = []
         effects.reserveCapacity(batch.records.count)
@@ -82,7 +82,7 @@ package struct LogApplication: Sendable {
 
     private mutating func apply(
         _ record: LogRecord, at sequence: UInt64, acceptedAt: Int64,
-        _ rows: [RegistrationKey: StoredRegistration], _ effects: inout [Effect]
+        _ rows: [RegistrationKey: StoredRegistration?], _ effects: inout [Effect]
     ) throws {
         let app = record.app
         func entry(_ body: LogEntry.Body, urgency: Urgency = .normal) -> Effect {
@@ -116,12 +116,14 @@ package struct LogApplication: Sendable {
             effects += [.removedApp(app, at: sequence), entry(.removal)]
         case .registration(let state):
             let key = RegistrationKey(part: state.part, app: app, client: state.client)
+            let client = ClientKey(app: app, client: state.client)
             effects.append(entry(.registration))
-            if let stored = rows[key] {
-                effects.append(
-                    .registered(
-                        stored.record(of: state.client),
-                        ClientKey(app: app, client: state.client)))
+            switch rows[key] {
+            case .some(.some(let stored)):
+                effects.append(.registered(stored.record(of: state.client), client))
+            // As if it were not registered: it registers again, which replaces the row.
+            case .some(.none): effects.append(.removed(client))
+            case .none: break
             }
         case .registrationRemoved(_, let client, _):
             effects += [

@@ -87,6 +87,9 @@ package final class ClientDirectory: Sendable {
     package func register(
         _ key: ClientKey, _ input: RegistrationInput, size: Int = 0, by registrar: Registrar
     ) async throws -> RegistrationOutcome {
+        for cursor in input.cursors.prefix(catalogs.limits.registrationWidgetsMax) {
+            try await cursors.find(cursor)
+        }
         // Another attempt, after a change in between, costs nothing.
         var isCounted = false
         let stored = try await replaceRegistration(of: key, documentBytes: size, isSeen: true) {

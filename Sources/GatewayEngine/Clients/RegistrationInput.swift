@@ -57,6 +57,17 @@ package enum RegistrationInput: Sendable {
     /// A merge patch (RFC 7396).
     case patch(JSONValue)
 
+    /// The texts of the cursors that the document states.
+    var cursors: [String] {
+        let document =
+            switch self {
+            case .document(let document), .patch(let document): document
+            }
+        return (document.objectValue?["recommendations"]?.arrayValue ?? []).compactMap {
+            $0.objectValue?["builtAt"]?.stringValue
+        }
+    }
+
     /// Whether the document states addresses for notifications.
     var namesAddresses: Bool {
         switch self {

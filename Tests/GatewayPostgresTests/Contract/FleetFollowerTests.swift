@@ -19,6 +19,7 @@ import WidgetModel
         let hashes: FleetHashes
         let seal: RegistrationSeal
         let failures = TestHTTPMonitor<[LogApplication.Unreadable]>([])
+        let unreadable = TestHTTPMonitor<[String]>([])
         private let readings = Mutex<[(RowReading, @Sendable (RowOutcome) -> Void)]>([])
         private let head = Mutex<Int64>(0)
 
@@ -43,7 +44,10 @@ import WidgetModel
                     loops: loops, push: nil,
                     sealer: VersionSealer(VersionCompactor(floor: 0), loops: loops, push: nil),
                     tracing: nil),
-                seal: seal, history: BatchHistory(), clock: clock
+                seal: seal, history: BatchHistory(), clock: clock,
+                onUnreadableRow: { [unreadable] key, _ in
+                    unreadable.update { $0.append(key.client) }
+                }
             ) { failure in failures.update { $0.append(failure) } }
         }
 
@@ -149,17 +153,27 @@ import WidgetModel
         #expect(fixture.follower.position == 1)
     }
 
-    @Test func `a registration of another client's row is not applied`() async throws {
+    @Test func `a row that cannot be read concerns its client only`() async throws {
         let fixture = try Fixture()
-        fixture.follower.expect(EngineFixture.key("phone"))
+        let key = EngineFixture.key("phone")
+        fixture.follower.expect(key)
+        fixture.receive(fixture.record(of: "phone"))
+        try await fixture.answer { reading in
+            guard case .rows(let keys, _) = reading else { throw TestFailure("\(reading)") }
+            return .rows([keys[0]: try fixture.row("phone", hero: "owl")], head: 1)
+        }
+        #expect(fixture.registry.record(key) != nil)
         fixture.receive(fixture.record(of: "phone"))
         try await fixture.answer { reading in
             guard case .rows(let keys, _) = reading else { throw TestFailure("\(reading)") }
             var row = try fixture.row("tablet", hero: "owl")
             row.key = keys[0]
-            return .rows([keys[0]: row], head: 1)
+            return .rows([keys[0]: row], head: 2)
         }
-        #expect(fixture.failures.update { $0.count } == 1)
+        #expect(fixture.failures.update { $0.isEmpty })
+        #expect(fixture.unreadable.update { $0 } == ["phone"])
         #expect(fixture.registry.count == 0)
+        fixture.receive(reload)
+        #expect(fixture.follower.position == 3)
     }
 }
