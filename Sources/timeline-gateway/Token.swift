@@ -50,6 +50,12 @@ struct Token: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    private static let sourceMissing = "Give either --data or --config."
+
+    func validate() throws {
+        guard (data == nil) != (config == nil) else { throw ValidationError(Self.sourceMissing) }
+    }
+
     func run() async throws {
         let scopes = try readScopes()
         guard let seconds = TokenDuration.seconds(ttl), seconds > 0 else {
@@ -92,8 +98,7 @@ struct Token: AsyncParsableCommand {
                 throw Faults("cluster.url", "is not set: name the data directory with --data")
             }
             return issuer
-        case (nil, nil), (_?, _?):
-            throw ValidationError("Give either --data or --config.")
+        case (nil, nil), (_?, _?): throw ValidationError(Self.sourceMissing)
         }
     }
 

@@ -221,7 +221,10 @@ package final class PostgresSession {
         phase = .lost
         // The answer to a query often has the reason for the end of the session.
         let text = PQerrorMessage(connection).map { String(cString: $0) } ?? ""
-        let line = text.split(separator: "\n").last.map(String.init) ?? "the connection ended"
+        // Lines that begin with a tab explain the one before.
+        let line =
+            text.split(separator: "\n").last { !$0.hasPrefix("\t") }
+            .map(String.init) ?? "the connection ended"
         handle(.lost(failure ?? .connectionLost(reason: line)))
     }
 }
