@@ -1,3 +1,4 @@
+import Foundation
 import GatewayPostgres
 import GatewayTestSupport
 import Testing
@@ -21,6 +22,10 @@ private struct MovedStore {
         PushStateRow(
             name: ClientName(app: "app", client: "client1"), told: 20, isOwed: true, payload: [1])
     ]
+    let epochs = [
+        MovedEpoch(ordinal: 1, nonce: .max, openedAt: 0, isVoid: true),
+        MovedEpoch(ordinal: 2, nonce: 6, openedAt: 20, isVoid: false),
+    ]
     let catalogs = [
         MovedCatalog(app: "app", sequence: 12, payload: [7]),
         MovedCatalog(app: "app", sequence: 19, payload: [8]),
@@ -37,7 +42,7 @@ private struct MovedStore {
         MovedBatch(after: 22, at: 7, records: [LogRecord(number: 23)]),
     ]
     var counts: MovedCounts {
-        MovedCounts(registrations: 3, states: 1, catalogs: 3, secrets: 1)
+        MovedCounts(registrations: 3, states: 1, catalogs: 3, epochs: 2, secrets: 1)
     }
 
     /// The portions in order, without the end.
@@ -46,7 +51,13 @@ private struct MovedStore {
         return [
             { try $0.write(catalogs) }, { try $0.write(Array(first)) },
             { try $0.write(Array(rest)) }, { try $0.write(states, part: 1) },
-            { try $0.write(.keyHash, name: "1", wrapped: [9]) },
+            { try $0.write(epochs) },
+            {
+                try $0.write(
+                    SecretRow(
+                        kind: SecretKind.signing.rawValue, name: "1", notBefore: 100,
+                        notAfter: 200, wrapped: [9]))
+            },
         ]
             + batches.map { batch in
                 { move in
@@ -60,9 +71,13 @@ private struct MovedStore {
 @Suite(.enabled(if: PostgresServer.isInstalled)) struct ClusterMoveTests {
     private let store = MovedStore()
 
+    /// Begins a move that was not finished before.
     private func begin(_ fixture: ClusterFixture, source: Int64 = 7) throws -> ClusterMove {
         let move = ClusterMove(try fixture.administration())
-        _ = try move.begin(source: source, floor: MovedStore.floor, head: MovedStore.head)
+        #expect(
+            try move.begin(
+                source: source, floor: MovedStore.floor, head: MovedStore.head, highestOrdinal: 2)
+                != nil)
         return move
     }
 
@@ -74,7 +89,9 @@ private struct MovedStore {
             UNION ALL SELECT 'r' || t::text FROM tg.registration t
             UNION ALL SELECT 'p' || t::text FROM tg.push_address t
             UNION ALL SELECT 's' || t::text FROM tg.push_state t
-            UNION ALL SELECT concat_ws(' ', kind, name, wrapped) FROM tg.secret ORDER BY 1
+            UNION ALL SELECT 'h' || concat_ws(' ', nonce, opened_at, is_void) FROM tg.epoch
+            UNION ALL SELECT concat_ws(' ', kind, name, not_before, not_after, wrapped) FROM tg.secret
+            ORDER BY 1
             """
         ).map { try $0.text(0) }
     }
@@ -118,7 +135,12 @@ private struct MovedStore {
         #expect(try move.finish(store.counts))
         // It is over: nothing of it can be done again, and no log is written over.
         #expect(throws: PostgresError.self) { try move.write(store.catalogs) }
-        #expect(throws: PostgresError.self) { try begin(fixture) }
+        #expect(throws: PostgresError.self) { try move.finish(store.counts) }
+        #expect(throws: PostgresError.self) { try begin(fixture, source: 8) }
+        #expect(
+            try move.begin(
+                source: 7, floor: MovedStore.floor, head: MovedStore.head, highestOrdinal: 2)
+                == nil)
 
         let writer = try WriterFixture(try fixture.address(user: "node1"))
         try writer.waitUntilReady()
@@ -137,12 +159,51 @@ private struct MovedStore {
         #expect(missing == 0)
     }
 
+    @Test func noNodeAddsOrRemovesASecretDuringAMove() throws {
+        let fixture = try ClusterFixture(slice: 10)
+        let move = try begin(fixture)
+        for portion in store.portions { try portion(move) }
+        let node = try fixture.connection(as: "node1")
+        let add = "SELECT tg.add_secret('hash-keys', 'a', NULL, 0, 1, 0, 'k')"
+        #expect(throws: PostgresError.logClosed) { try node.execute(add) }
+        // One that ended is counted, too.
+        #expect(try node.rows("SELECT tg.drop_secrets()").first?.integer(0) == 0)
+        #expect(try move.finish(store.counts))
+        #expect(try node.rows("SELECT tg.drop_secrets()").first?.integer(0) == 1)
+        try node.execute(add)
+    }
+
+    @Test func `the ordinal of the log is above those of the store and above the time`() throws {
+        func ordinal(after highest: UInt32) throws -> Int64 {
+            let fixture = try ClusterFixture()
+            let move = ClusterMove(try fixture.administration())
+            #expect(try move.begin(source: 1, floor: 0, head: 0, highestOrdinal: highest) == 0)
+            let counts = MovedCounts(
+                registrations: 0, states: 0, catalogs: 0, epochs: 0, secrets: 0)
+            #expect(try move.finish(counts))
+            let row = try fixture.administration().rows(
+                """
+                SELECT ('x' || left(log_id::text, 8))::bit(32)::bigint, ordinal, opened_at
+                FROM tg.log_identity, tg.epoch
+                """
+            ).first
+            let found = try #require(row)
+            #expect(try found.integer(0) == found.integer(1) && found.integer(2) == 0)
+            return try found.integer(0)
+        }
+        #expect(try ordinal(after: 3) > Int64(Date().timeIntervalSince1970))
+        #expect(try ordinal(after: 0xFFFF_0000) > 0xFFFF_0000)
+        #expect(try ordinal(after: .max - 1) == Int64(UInt32.max))
+        #expect(throws: PostgresError.self) { try ordinal(after: .max) }
+    }
+
     @Test func onlyAnOperatorMoves() throws {
         let fixture = try ClusterFixture()
         let node = ClusterMove(try fixture.connection(as: "node1"))
         #expect(throws: PostgresError.self) {
-            try node.begin(source: 1, floor: 0, head: 0)
+            try node.begin(source: 1, floor: 0, head: 0, highestOrdinal: 0)
         }
+        #expect(throws: PostgresError.self) { try node.write(store.epochs) }
         #expect(throws: PostgresError.self) { try node.write(store.catalogs) }
         #expect(throws: PostgresError.self) { try node.finish(store.counts) }
     }

@@ -11,7 +11,7 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
     case wrongIsolation
     /// TG004: the login is not registered as a node.
     case unknownNode
-    /// TG005: the log was closed because it moved to another store. Nothing was written.
+    /// TG005: the log is closed, during a move to it or since one from it. Nothing was written.
     case logClosed
     /// A lock was not free within `lock_timeout`. Nothing was written.
     case lockTimeout
@@ -40,7 +40,8 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
                 + " login and the database"
         case .unknownNode:
             "the login is not registered as a node of the cluster; add it with the operator's role"
-        case .logClosed: "the log was closed because it moved to another store"
+        case .logClosed:
+            "the log is closed: a move to it is under way, or it moved to another store"
         case .lockTimeout: "a lock was not free in time"
         case .connectionLost(let reason): "no connection to the server: \(reason)"
         case .deadline: "the server did not answer in time"

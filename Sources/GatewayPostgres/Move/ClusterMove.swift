@@ -9,15 +9,32 @@ package struct ClusterMove {
     /// Begins a move, or goes on with one.
     ///
     /// - Parameters:
-    ///   - source: The random id of the store.
+    ///   - source: The id of the store.
     ///   - floor: The sequence before its first record.
     ///   - head: The sequence of its last record.
-    /// - Returns: The sequence up to which the log has arrived.
+    ///   - highestOrdinal: The highest ordinal of its epochs; 0 if it has none.
+    /// - Returns: The sequence up to which the log has arrived; `nil` if all of the store was moved
+    ///   here before.
     /// - Throws: `PostgresError` with SQLSTATE `TG007` when the log is not empty, or another move is
     ///   under way.
-    package func begin(source: Int64, floor: Int64, head: Int64) throws(PostgresError) -> Int64 {
-        try number(
-            "SELECT tg.begin_move($1, $2, $3)", [.integer(source), .integer(floor), .integer(head)])
+    package func begin(
+        source: Int64, floor: Int64, head: Int64, highestOrdinal: UInt32
+    ) throws(PostgresError) -> Int64? {
+        let rows = try connection.rows(
+            "SELECT tg.begin_move($1, $2, $3, $4)",
+            [
+                .integer(source), .integer(floor), .integer(head),
+                .integer(Int64(highestOrdinal)),
+            ])
+        guard let row = rows.first else { throw .unexpectedAnswer }
+        return row.isNull(0) ? nil : try row.integer(0)
+    }
+
+    /// Writes all portions of `body` in one transaction, or none: one wait for the disk.
+    package func together(
+        _ body: () throws(PostgresError) -> Void
+    ) throws(PostgresError) {
+        try connection.transaction(body)
     }
 
     /// Appends a batch, unless it is there.
@@ -76,11 +93,34 @@ package struct ClusterMove {
             ])
     }
 
-    /// Writes a secret that is in force at once, unless it is there.
-    package func write(_ kind: SecretKind, name: String, wrapped: [UInt8]) throws(PostgresError) {
+    /// Writes epochs, unless they are there.
+    package func write(_ rows: [MovedEpoch]) throws(PostgresError) {
         try connection.rows(
-            "SELECT tg.move_secret($1, $2, $3)",
-            [.text(kind.rawValue), .text(name), .bytes(wrapped)])
+            "SELECT tg.move_epochs($1, $2, $3, $4)",
+            [
+                .integers(rows.map { Int64($0.ordinal) }), .integers(rows.map { Int64($0.nonce) }),
+                .integers(rows.map(\.openedAt)), .booleans(rows.map(\.isVoid)),
+            ])
+    }
+
+    /// Writes a secret, unless it is there.
+    package func write(_ row: SecretRow) throws(PostgresError) {
+        try connection.rows(
+            "SELECT tg.move_secret($1, $2, $3, $4, $5)",
+            [
+                .text(row.kind), .text(row.name), .integer(row.notBefore),
+                row.notAfter.map { .integer($0) } ?? .null, .bytes(row.wrapped),
+            ])
+    }
+
+    /// Returns the secrets that are there.
+    package func secrets() throws(PostgresError) -> [SecretRow] {
+        let request = SecretRequest.read
+        let rows = try connection.rows(request.query.statement.sql, request.query.values)
+        guard case .secrets(let secrets, _) = try request.answer(rows) else {
+            throw .unexpectedAnswer
+        }
+        return secrets
     }
 
     /// Opens the log, if it is complete.
@@ -89,10 +129,10 @@ package struct ClusterMove {
     /// - Returns: Whether it was complete; if not, nothing has changed.
     package func finish(_ counts: MovedCounts) throws(PostgresError) -> Bool {
         let rows = try connection.rows(
-            "SELECT tg.finish_move($1, $2, $3, $4)",
+            "SELECT tg.finish_move($1, $2, $3, $4, $5)",
             [
                 .integer(counts.registrations), .integer(counts.states), .integer(counts.catalogs),
-                .integer(counts.secrets),
+                .integer(counts.epochs), .integer(counts.secrets),
             ])
         guard let row = rows.first else { throw .unexpectedAnswer }
         return try row.boolean(0)

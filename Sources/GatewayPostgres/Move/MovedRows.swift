@@ -74,6 +74,26 @@ package struct MovedCatalog: Sendable, Equatable {
     }
 }
 
+/// An epoch of the source.
+package struct MovedEpoch: Sendable, Equatable {
+    /// Its number.
+    package var ordinal: UInt32
+    /// The number that distinguishes it from others with this ordinal.
+    package var nonce: UInt32
+    /// The head of the log when it was opened.
+    package var openedAt: Int64
+    /// Whether its cursors, and those of older epochs, are void.
+    package var isVoid: Bool
+
+    /// Creates an epoch.
+    package init(ordinal: UInt32, nonce: UInt32, openedAt: Int64, isVoid: Bool) {
+        self.ordinal = ordinal
+        self.nonce = nonce
+        self.openedAt = openedAt
+        self.isVoid = isVoid
+    }
+}
+
 /// The numbers of rows that a source has.
 package struct MovedCounts: Sendable, Equatable {
     /// Of registrations.
@@ -82,14 +102,19 @@ package struct MovedCounts: Sendable, Equatable {
     package var states: Int64
     /// Of catalogs and removals of apps.
     package var catalogs: Int64
+    /// Of epochs.
+    package var epochs: Int64
     /// Of secrets.
     package var secrets: Int64
 
     /// Creates numbers.
-    package init(registrations: Int64, states: Int64, catalogs: Int64, secrets: Int64) {
+    package init(
+        registrations: Int64, states: Int64, catalogs: Int64, epochs: Int64, secrets: Int64
+    ) {
         self.registrations = registrations
         self.states = states
         self.catalogs = catalogs
+        self.epochs = epochs
         self.secrets = secrets
     }
 }

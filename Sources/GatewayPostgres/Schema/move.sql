@@ -2,32 +2,46 @@
 -- is closed, so no node writes; every portion may be sent again.
 CREATE TABLE move (
   one int PRIMARY KEY CHECK (one = 1),
-  source bigint NOT NULL,             -- the random id of the store
+  source bigint NOT NULL,             -- the id of the store
   floor bigint NOT NULL,
-  head bigint NOT NULL
+  head bigint NOT NULL,
+  done boolean NOT NULL DEFAULT false -- kept, so that a repetition is told from another store
 );
 
 -- Begins a move into an empty log, or goes on with that of the same source; returns the sequence up to
--- which the log has arrived.
-CREATE FUNCTION begin_move(src bigint, f bigint, h bigint) RETURNS bigint
+-- which the log has arrived, and NULL if all of the source was moved here before. `top` is the highest
+-- ordinal of the epochs of the source.
+CREATE FUNCTION begin_move(src bigint, f bigint, h bigint, top bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
-DECLARE m move;
+DECLARE
+  m move;
+  ordinal bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
+  PERFORM 1 FROM owner WHERE part = 4098 FOR UPDATE;      -- no node adds a secret meanwhile
   PERFORM 1 FROM log_lock FOR UPDATE;
   SELECT * INTO m FROM move;
-  IF FOUND THEN
-    IF (m.source, m.floor, m.head) IS DISTINCT FROM (src, f, h) THEN
-      RAISE 'another move is under way' USING ERRCODE = 'TG007';
-    END IF;
-    RETURN (SELECT max(last) FROM log);
+  IF FOUND AND (m.source, m.floor, m.head) = (src, f, h) THEN
+    RETURN CASE WHEN NOT m.done THEN (SELECT max(last) FROM log) END;
+  ELSIF FOUND AND NOT m.done THEN
+    RAISE 'another move is under way' USING ERRCODE = 'TG007';
   END IF;
-  IF f < 0 OR h < f THEN RAISE 'arguments' USING ERRCODE = '22023'; END IF;
+  IF f < 0 OR h < f OR top < 0 THEN RAISE 'arguments' USING ERRCODE = '22023'; END IF;
   IF (SELECT max(last) FROM log) > 0 OR EXISTS (SELECT FROM catalog)
-    OR EXISTS (SELECT FROM registration) OR EXISTS (SELECT FROM secret) THEN
+    OR EXISTS (SELECT FROM registration) OR EXISTS (SELECT FROM secret) OR m.done THEN
     RAISE 'the log is not empty' USING ERRCODE = 'TG007';
   END IF;
-  UPDATE log_identity SET closed = true;
+  -- The log's id begins with the ordinal of its cursors. Clients take the lower of two cursors for
+  -- the older one, so it lies above every epoch of the source, and above the seconds since 1970: a
+  -- source that was restored may have forgotten an epoch with such an ordinal. Not far above, so that
+  -- there is room for moves to come.
+  ordinal := greatest(top, extract(epoch FROM clock_timestamp())::bigint) + 1;
+  IF ordinal > 4294967295 THEN
+    RAISE 'the store has no ordinal left for its next epoch' USING ERRCODE = 'TG007';
+  END IF;
+  ordinal := least(ordinal + floor(random() * 16777216)::bigint, 4294967295);
+  UPDATE log_identity SET closed = true, log_id = (lpad(to_hex(ordinal), 8, '0')
+    || substr(replace(gen_random_uuid()::text, '-', ''), 9))::uuid;
   INSERT INTO move VALUES (1, src, f, h);
   IF f > 0 THEN
     -- The log always has the batch at its floor.
@@ -43,7 +57,7 @@ END $$;
 CREATE FUNCTION moving() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
 BEGIN
-  PERFORM 1 FROM move FOR SHARE;
+  PERFORM 1 FROM move WHERE NOT done FOR SHARE;
   IF NOT FOUND THEN RAISE 'no move is under way' USING ERRCODE = 'TG007'; END IF;
 END $$;
 
@@ -112,34 +126,50 @@ BEGIN
   INSERT INTO catalog SELECT * FROM unnest(apps, seqs, payloads) ON CONFLICT DO NOTHING;
 END $$;
 
--- Writes a secret that is in force at once. One that is there already stays: it was wrapped with
--- another nonce.
-CREATE FUNCTION move_secret(k text, n text, value bytea) RETURNS void
+-- Writes epochs; those that are there already stay as they are.
+CREATE FUNCTION move_epochs(
+  ordinals bigint[], nonces bigint[], openings bigint[], voids boolean[]
+) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
 BEGIN
   PERFORM moving();
-  INSERT INTO secret VALUES (k, n, date_trunc('second', clock_timestamp()), NULL, value)
+  INSERT INTO epoch SELECT * FROM unnest(ordinals, nonces, openings, voids)
+    ON CONFLICT DO NOTHING;
+END $$;
+
+-- Writes a secret, with its times in seconds since 1970. One that is there already stays: it was
+-- wrapped with another nonce.
+CREATE FUNCTION move_secret(k text, n text, starts bigint, ends bigint, value bytea) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
+BEGIN
+  PERFORM moving();
+  INSERT INTO secret VALUES (k, n, to_timestamp(starts), to_timestamp(ends), value)
     ON CONFLICT DO NOTHING;
 END $$;
 
 -- Opens the log: from here on it is the only one. False, and nothing is changed, while the log is not
 -- complete or a table has not as many rows as the source.
-CREATE FUNCTION finish_move(registrations bigint, states bigint, catalogs bigint, secrets bigint)
-RETURNS boolean
+CREATE FUNCTION finish_move(
+  registrations bigint, states bigint, catalogs bigint, epochs bigint, secrets bigint
+) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
 DECLARE h bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
-  SELECT head INTO h FROM move FOR UPDATE;
+  SELECT head INTO h FROM move WHERE NOT done FOR UPDATE;
   IF NOT FOUND THEN RAISE 'no move is under way' USING ERRCODE = 'TG007'; END IF;
   IF (SELECT max(last) FROM log) <> h
     OR (SELECT count(*) FROM registration) <> registrations
     OR (SELECT count(*) FROM push_state) <> states
     OR (SELECT count(*) FROM catalog) <> catalogs
+    OR (SELECT count(*) FROM epoch) <> epochs
     OR (SELECT count(*) FROM secret) <> secrets THEN
     RETURN false;
   END IF;
-  DELETE FROM move;
+  -- The last epoch of the source ends here.
+  INSERT INTO epoch SELECT ('x' || left(log_id::text, 8))::bit(32)::bigint, 0, h, false
+    FROM log_identity;
+  UPDATE move SET done = true;
   UPDATE log_identity SET closed = false;
   RETURN true;
 END $$;

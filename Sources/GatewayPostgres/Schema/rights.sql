@@ -8,10 +8,10 @@ GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA tg TO tg_node;
 REVOKE EXECUTE ON FUNCTION write_registrations FROM tg_node;
 -- Only an operator's, who is the owner.
 REVOKE EXECUTE ON FUNCTION moving, begin_move, move_log, move_registrations, move_states,
-  move_catalogs, move_secret, finish_move FROM tg_node;
-GRANT SELECT ON migration, log_identity, log_floor, log, event, node, node_seen, reservation, catalog,
-  registration, live_registration, push_address, push_state, heard, owner, push_attempt, secret, snapshot, snapshot_head
-  TO tg_node;
+  move_catalogs, move_epochs, move_secret, finish_move FROM tg_node;
+GRANT SELECT ON migration, log_identity, log_floor, log, epoch, event, node, node_seen, reservation,
+  catalog, registration, live_registration, push_address, push_state, heard, owner, push_attempt,
+  secret, snapshot, snapshot_head TO tg_node;
 -- Status, without payloads.
 GRANT SELECT ON migration, log_identity, log_floor, node, node_seen, reservation, owner, snapshot_head
   TO tg_observer;

@@ -14,6 +14,8 @@ BEGIN
   PERFORM 1 FROM node WHERE login = session_user;
   IF NOT FOUND THEN RAISE 'not a node' USING ERRCODE = 'TG004'; END IF;
   PERFORM 1 FROM owner WHERE part = 4098 FOR UPDATE;      -- one at a time
+  -- A move brings the secrets of the store: the hash keys are never replaced.
+  IF (SELECT closed FROM log_identity) THEN RAISE 'closed' USING ERRCODE = 'TG005'; END IF;
   SELECT s.name, s.not_before INTO last FROM secret s
     WHERE s.kind = k ORDER BY s.not_before DESC LIMIT 1;
   IF last.name IS DISTINCT FROM newest THEN RETURN false; END IF;
@@ -37,12 +39,13 @@ BEGIN
   RETURN true;
 END $$;
 
--- Removes the secrets that have ended; returns how many.
+-- Removes the secrets that have ended, unless a move counts them; returns how many.
 CREATE FUNCTION drop_secrets() RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
 DECLARE gone int;
 BEGIN
-  DELETE FROM secret WHERE not_after <= clock_timestamp();
+  DELETE FROM secret WHERE not_after <= clock_timestamp()
+    AND NOT (SELECT closed FROM log_identity);
   GET DIAGNOSTICS gone = ROW_COUNT;
   RETURN gone;
 END $$;

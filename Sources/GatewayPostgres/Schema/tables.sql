@@ -16,6 +16,13 @@ CREATE TABLE log_identity (
 CREATE TABLE log_lock (one int PRIMARY KEY);   -- one row, locked, never updated
 CREATE TABLE log_floor (one int PRIMARY KEY, floor bigint NOT NULL);
 
+CREATE TABLE epoch (                  -- of the store that was moved here; the last one is this log
+  ordinal bigint PRIMARY KEY,
+  nonce bigint NOT NULL,
+  opened_at bigint NOT NULL,          -- the sequence at which the epoch before it ends
+  is_void boolean NOT NULL            -- no cursor of it, or of an older one, holds
+);
+
 CREATE TABLE log (                    -- a row is a batch: one group commit
   last bigint PRIMARY KEY,
   first bigint NOT NULL,
