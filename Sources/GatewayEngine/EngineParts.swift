@@ -41,17 +41,8 @@ package struct StartState: Sendable {
     package let catalogs: CatalogState
     package let hashes: StoreHashes
 
-    /// Creates the state at the beginning of a log.
-    package init(_ configuration: EngineConfiguration, hashes: StoreHashes) {
-        self.init(
-            shard: Shard(floor: 0, limits: configuration.coreLimits),
-            compactor: VersionCompactor(floor: 0, limits: configuration.coreLimits),
-            catalogs: CatalogState(
-                decider: Decider(hash: hashes.keys, limits: configuration.limits)),
-            hashes: hashes)
-    }
-
-    init(
+    /// Creates a state whose parts are as of one position.
+    package init(
         shard: Shard, compactor: VersionCompactor, catalogs: CatalogState, hashes: StoreHashes
     ) {
         self.shard = shard

@@ -9,11 +9,17 @@ import WidgetModel
 /// In a cursor, the ordinal of the epoch is the beginning of the log's id, and its nonce the tag of the
 /// batch that has the sequence. Two histories that differ in one batch have other tags from there
 /// on, so a cursor of a lost tail has a tag that the log does not have.
+///
+/// A cursor with another ordinal is of the store that was moved to this log, whose ordinals are
+/// lower: the ledger of its epochs judges it. One that would prove a lost tail there proves nothing
+/// about this log: everything is stale for its client, nothing more.
 package final class BatchHistory: CursorHistory {
     private struct State {
         var log: UInt32 = 0
         var tags = BatchTags()
         var position: UInt64 = 0
+        /// The epochs of the store that was moved to this log; the last one is the log.
+        var ledger: EpochLedger
         /// The tags of batches that are older than those in ``tags``, as the log has them; 0 for a
         /// sequence that it does not have. Some of them are forgotten when there are too many.
         var found: [UInt64: UInt32] = [:]
@@ -23,16 +29,38 @@ package final class BatchHistory: CursorHistory {
         func tag(of sequence: UInt64) -> UInt32? {
             sequence == 0 ? 0 : tags.tag(of: Int64(clamping: sequence)) ?? found[sequence]
         }
+
+        /// Returns the sequence up to which the client has applied everything; `nil` if the cursor
+        /// does not hold.
+        func heldSequence(of cursor: Cursor) -> UInt64? {
+            if cursor.epoch.ordinal == log {
+                return tag(of: cursor.sequence) == cursor.epoch.nonce ? cursor.sequence : nil
+            }
+            guard case .holds(let sequence) = ledger.verdict(on: cursor, head: 0) else {
+                return nil
+            }
+            return sequence
+        }
     }
 
     /// The maximum number of tags that are kept of older batches.
     private static let foundMax = 65_536
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let foreign = Counter()
     private let source = Mutex<(any BatchSource)?>(nil)
 
-    package init() {}
+    /// Creates the history as of the batch from which a node reads the log.
+    package init(_ start: LogStart = LogStart()) {
+        let epochs = start.epochs.map {
+            EpochLedger.Epoch(
+                id: EpochID(ordinal: $0.ordinal, nonce: $0.nonce),
+                openedAt: UInt64(clamping: $0.openedAt),
+                isVoid: $0.isVoid)
+        }
+        state = Mutex(State(ledger: EpochLedger(epochs)))
+        note(start.position)
+    }
 
     /// Reads from here on what the node does not have; nothing more for `nil`.
     package func use(_ source: (any BatchSource)?) { self.source.withLock { $0 = source } }
@@ -63,8 +91,10 @@ package final class BatchHistory: CursorHistory {
 
     package func isKnown(_ cursor: Cursor) -> Bool {
         state.withLock { state in
-            cursor.epoch.ordinal != state.log
-                || cursor.sequence <= state.position && state.tag(of: cursor.sequence) != nil
+            if cursor.epoch.ordinal != state.log {
+                return state.heldSequence(of: cursor).map { $0 <= state.position } ?? true
+            }
+            return cursor.sequence <= state.position && state.tag(of: cursor.sequence) != nil
         }
     }
 
@@ -84,8 +114,7 @@ package final class BatchHistory: CursorHistory {
 
     package func judge(_ cursor: Cursor) -> JudgedCursor {
         let isHeld = state.withLock { state in
-            cursor.epoch.ordinal == state.log && cursor.sequence <= state.position
-                && state.tag(of: cursor.sequence) == cursor.epoch.nonce
+            cursor.sequence <= state.position && state.heldSequence(of: cursor) != nil
         }
         if !isHeld { foreign.increment() }
         return JudgedCursor(

@@ -6,7 +6,8 @@ import GatewayTLS
 import Logging
 import Synchronization
 
-/// The secrets that all nodes of a fleet share, as the parts of a gateway use them.
+/// The secrets that all nodes of a fleet share, as the parts of a gateway use them, with the start
+/// of the log that they are for.
 package final class FleetKeys: Sendable {
     /// The kinds that this version uses.
     private static let kinds: [SecretKind] = [.signing, .issuer, .ticket, .keyHash]
@@ -17,13 +18,15 @@ package final class FleetKeys: Sendable {
     package let hashes: FleetHashes
     /// The settings of the node.
     package let settings: FleetSettings
+    /// The place from which the node reads the log.
+    package let start: LogStart
 
     private let reader: SecretsReader
     private let timing: KeyRing.Timing
 
     private init(
         _ settings: FleetSettings, _ reader: SecretsReader, _ secrets: SharedSecrets,
-        timing: KeyRing.Timing
+        _ start: LogStart, timing: KeyRing.Timing
     ) throws {
         guard let key = secrets.current(.keyHash, at: PostgresLoop.now) else {
             throw SecretError.cryptoFailed
@@ -31,6 +34,7 @@ package final class FleetKeys: Sendable {
         hashes = try FleetHashes(secret: key.secret.withBytes { Array($0) })
         tickets = TicketKeys(now: { Int64(Date().timeIntervalSince1970) })
         self.settings = settings
+        self.start = start
         self.reader = reader
         self.timing = timing
     }
@@ -45,7 +49,10 @@ package final class FleetKeys: Sendable {
         _ settings: FleetSettings, timing: KeyRing.Timing, logger: Logger
     ) async throws -> FleetKeys {
         let reader = try SecretsReader(settings, kinds: kinds, logger: logger)
-        let keys = try FleetKeys(settings, reader, try await reader.first(), timing: timing)
+        let secrets = try await reader.first()
+        // Afterwards: during a move to the log, it has not all secrets yet.
+        let start = try await LogStart.read(settings.address, logger: logger)
+        let keys = try FleetKeys(settings, reader, secrets, start, timing: timing)
         guard keys.notifications != nil, keys.tokens != nil else { throw SecretError.cryptoFailed }
         keys.update(reader.secrets)
         reader.onReading { [weak keys] in keys?.update($0) }

@@ -27,17 +27,18 @@ package final class FleetNode: Service {
     ///
     /// - Parameter onFailure: Called with the reason when this process cannot go on, on the thread
     ///   of the log; it must end.
-    /// - Throws: `PostgresError` when the kernel provides no descriptor.
+    /// - Throws: `PostgresError` when the kernel provides no descriptor;
+    ///   ``LogApplication/Unreadable``.
     package init(
         _ keys: FleetKeys, _ configuration: EngineConfiguration, services: EngineServices,
         onFailure: @escaping @Sendable (String) -> Void
     ) throws {
-        let (hashes, limits) = (keys.hashes, configuration.limits)
+        let (hashes, start) = (keys.hashes, keys.start)
         let seal = RegistrationSeal(keys.settings.key)
-        let history = BatchHistory()
+        let history = BatchHistory(start)
+        let state = try start.state(configuration, hashes.store)
         let parts = EngineParts(
-            configuration,
-            from: StartState(configuration, hashes: hashes.store),
+            configuration, from: state,
             registry: Registry(streamsMax: configuration.streamsPerClient),
             cursors: CursorCodec(seal: CursorSeal(hashes.store.stored), history: history),
             push: nil, services: services)
@@ -47,14 +48,17 @@ package final class FleetNode: Service {
                 metadata: ["app": "\($0.app)", "client": "\($0.client)", "reason": "\($1)"])
         }
         let follower = FleetFollower(
-            LogApplication(hashes: hashes.store, limits: limits), catalogs: parts.catalogs,
-            registry: parts.registry, accepted: parts.accepted, publisher: parts.publisher,
-            seal: seal, history: history, clock: services.clock, onUnreadableRow: onUnreadableRow
+            LogApplication(
+                hashes: hashes.store, decider: state.catalogs.decider,
+                position: UInt64(start.position.last)),
+            catalogs: parts.catalogs, registry: parts.registry, accepted: parts.accepted,
+            publisher: parts.publisher, seal: seal, history: history, clock: services.clock,
+            onUnreadableRow: onUnreadableRow
         ) { onFailure("\($0)") }
         let (status, relay) = (FleetStatus(services.logger), Relay())
         let leaseLoop = try PostgresLoop(name: "leases")
         let leases = PostgresPartitions(
-            keys.settings.address, keys.settings.durability, from: nil, on: leaseLoop
+            keys.settings.address, keys.settings.durability, from: start.position, on: leaseLoop
         ) { report in
             switch report {
             case .ready: status.note(lease: nil)
@@ -65,7 +69,11 @@ package final class FleetNode: Service {
             case .acquired, .portion, .loaded, .handOver, .lost, .drained: break
             }
         }
-        let connection = try PostgresLog(keys.settings.address, keys.settings.durability) { event in
+        var known = KnownPositions()
+        known.append(start.position)
+        let connection = try PostgresLog(
+            keys.settings.address, keys.settings.durability, after: known
+        ) { event in
             switch event {
             case .batch(let batch):
                 leases.advance(to: batch.position)

@@ -40,11 +40,13 @@ package struct LogApplication: Sendable {
     /// The position up to which batches were applied.
     package private(set) var position: UInt64
 
-    /// Creates the state at the beginning of a log.
-    package init(hashes: StoreHashes, limits: Limits) {
+    /// Creates the state as of a position.
+    ///
+    /// - Parameter decider: The rules in force there.
+    package init(hashes: StoreHashes, decider: Decider, position: UInt64) {
         self.hashes = hashes
-        decider = Decider(hash: hashes.keys, limits: limits)
-        position = 0
+        self.decider = decider
+        self.position = position
     }
 
     /// Returns the clients that a batch registers anew.
@@ -101,12 +103,8 @@ package struct LogApplication: Sendable {
             }
             effects.append(entry(body, urgency: change.urgency))
         case .catalog(let payload):
-            let (contentType, body) = try LogPayload.readCatalog(Data(payload))
-            let catalog = try Catalog(
-                contentType: contentType, body: body, app: app, limits: .none)
-            let document = CatalogDocument(
-                sequence: sequence, contentType: contentType, body: body,
-                etag: CatalogDocument.etag(of: body, hashes.documents))
+            let (catalog, document) = try CatalogDocument.read(
+                Data(payload), of: app, at: sequence, hashes)
             let rules = decider.install(catalog, at: sequence)
             effects += [.catalog(rules, document), entry(.catalog(rules))]
         case .reload(let scope):

@@ -1,4 +1,6 @@
+import Foundation
 import GatewayCore
+import WidgetModel
 
 /// A catalog as it was uploaded.
 package struct CatalogDocument: Sendable {
@@ -16,6 +18,20 @@ package struct CatalogDocument: Sendable {
         self.contentType = contentType
         self.body = body
         self.etag = etag
+    }
+
+    /// Reads a catalog in stored form.
+    ///
+    /// - Throws: Any error, for a payload that a damaged store or a newer version wrote.
+    package static func read(
+        _ payload: Data, of app: String, at sequence: UInt64, _ hashes: StoreHashes
+    ) throws -> (catalog: Catalog, document: CatalogDocument) {
+        let (contentType, body) = try LogPayload.readCatalog(payload)
+        let catalog = try Catalog(contentType: contentType, body: body, app: app, limits: .none)
+        let document = CatalogDocument(
+            sequence: sequence, contentType: contentType, body: body,
+            etag: etag(of: body, hashes.documents))
+        return (catalog, document)
     }
 
     /// Returns the entity tag of a document.

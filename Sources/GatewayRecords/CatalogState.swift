@@ -21,6 +21,17 @@ package struct CatalogState: Sendable {
         decider.install(ruleSet, at: document.sequence)
     }
 
+    /// Compiles a catalog and puts it in force.
+    package mutating func install(
+        _ catalog: Catalog, _ document: CatalogDocument, _ hashes: StoreHashes
+    ) -> RuleSet {
+        let ruleSet = RuleSet(
+            catalog, sequence: document.sequence, replacing: decider.ruleSets[catalog.app],
+            hash: hashes.keys)
+        install(ruleSet, document)
+        return ruleSet
+    }
+
     /// Removes an app.
     package mutating func remove(app: String, at sequence: UInt64) {
         documents[app] = nil

@@ -106,21 +106,11 @@ package struct LogReplay {
     private func catalog(_ row: CatalogRow) throws -> (catalog: Catalog, document: CatalogDocument)
     {
         try UnreadableRow.naming("the catalog of the app \(row.app)") {
-            let (contentType, body) = try LogPayload.readCatalog(row.payload)
-            let catalog = try Catalog(
-                contentType: contentType, body: body, app: row.app, limits: .none)
-            let document = CatalogDocument(
-                sequence: row.sequence, contentType: contentType, body: body,
-                etag: CatalogDocument.etag(of: body, hashes.documents))
-            return (catalog, document)
+            try CatalogDocument.read(row.payload, of: row.app, at: row.sequence, hashes)
         }
     }
 
     private mutating func install(_ catalog: Catalog, _ document: CatalogDocument) -> RuleSet {
-        let ruleSet = RuleSet(
-            catalog, sequence: document.sequence,
-            replacing: catalogs.decider.ruleSets[catalog.app], hash: hashes.keys)
-        catalogs.install(ruleSet, document)
-        return ruleSet
+        catalogs.install(catalog, document, hashes)
     }
 }

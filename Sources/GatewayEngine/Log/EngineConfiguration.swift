@@ -8,7 +8,7 @@ package struct EngineConfiguration: Sendable {
     /// The limits of documents.
     package let limits: Limits
     /// The limits on data kept in memory.
-    var coreLimits = CoreLimits()
+    package var coreLimits = CoreLimits()
     /// The limits on data kept for one app.
     var quota = AppQuota()
     /// The rate of new push addresses of one client.

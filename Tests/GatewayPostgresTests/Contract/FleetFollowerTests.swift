@@ -38,7 +38,9 @@ import WidgetModel
                 sleep: { until in time.update { $0 = until } })
             let failures = failures
             follower = FleetFollower(
-                LogApplication(hashes: hashes.store, limits: Limits()),
+                LogApplication(
+                    hashes: hashes.store,
+                    decider: Decider(hash: hashes.store.keys, limits: Limits()), position: 0),
                 catalogs: catalogs, registry: registry, accepted: AcceptedChanges(startedAt: 0),
                 publisher: LogPublisher(
                     loops: loops, push: nil,
