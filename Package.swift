@@ -187,7 +187,10 @@ let package = Package(
         // The operator's work on a cluster's database; only the gateway's own program has it.
         .target(
             name: "GatewayCluster",
-            dependencies: ["GatewayPostgres", "WidgetModel"]),
+            dependencies: [
+                "GatewayFleet", "GatewayPostgres", "GatewayRecords", "GatewaySigning",
+                "GatewayStorage", "WidgetModel",
+            ]),
         // Composition: one gateway, from the configuration to the ports.
         .target(
             name: "GatewayServer",
@@ -223,8 +226,9 @@ let package = Package(
         .executableTarget(
             name: "timeline-gateway",
             dependencies: [
-                "CLinux", "CurlMulti", "GatewayCluster", "GatewayEngine", "GatewayOperations",
-                "GatewayServer", "GatewaySettings", "GatewaySigning", "WidgetModel",
+                "CLinux", "CurlMulti", "GatewayCluster", "GatewayEngine", "GatewayFleet",
+                "GatewayOperations", "GatewayServer", "GatewaySettings", "GatewaySigning",
+                "WidgetModel",
                 "ArgumentParser", "Logging",
             ]),
         .executableTarget(

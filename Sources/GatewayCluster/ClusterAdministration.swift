@@ -4,21 +4,26 @@ import WidgetModel
 /// An operator's work on the database of a cluster. No node that starts does any of it.
 package struct ClusterAdministration {
     let connection: PostgresAdministration
+    /// The name of the option with the database, for faults.
+    let option: String
     private let user: String
 
     /// Connects to the database.
     ///
-    /// - Parameter database: A connection string, as ``PostgresAddress`` reads it.
-    /// - Throws: `Faults` at `database`.
-    package init(database: String) throws {
+    /// - Parameters:
+    ///   - database: A connection string, as ``PostgresAddress`` reads it.
+    ///   - option: The name of the option with the database, for faults.
+    /// - Throws: `Faults` at `option`.
+    package init(database: String, option: String = "database") throws {
+        self.option = option
         let address: PostgresAddress
         do {
             address = try PostgresAddress(database)
         } catch {
-            throw Faults("database", "\(error)")
+            throw Faults(option, "\(error)")
         }
         user = address.user
-        connection = try Self.naming("database") {
+        connection = try Self.naming(option) {
             try PostgresAdministration(address)
         }
     }
@@ -55,12 +60,12 @@ package struct ClusterAdministration {
     /// - Throws: `Faults` at `database` or `slice`.
     package func prepare(slice: Int64? = nil) throws -> Preparation {
         let settings = try Self.settings(slice: slice)
-        let needsRoles = try Self.naming("database") {
+        let needsRoles = try Self.naming(option) {
             try !ClusterSchema.hasRoles(connection)
         }
         if needsRoles { try createRoles() }
         try requireOwner()
-        return try Self.naming("database") {
+        return try Self.naming(option) {
             let before = try ClusterSchema.presentVersion(connection)
             try ClusterSchema.migrate(connection, settings)
             let row = try connection.rows("SELECT log_id::text FROM tg.log_identity").first
@@ -85,23 +90,23 @@ package struct ClusterAdministration {
             try ClusterSchema.createRoles(connection)
         } catch PostgresError.schema {
             throw Faults(
-                "database",
+                option,
                 "\(user) may not create the roles tg_owner, tg_node, tg_observer and tg_operator; run"
                     + " this once as a role with CREATEROLE that owns the database, afterwards as a"
                     + " member of tg_operator")
         } catch {
-            throw Faults("database", "\(error)")
+            throw Faults(option, "\(error)")
         }
     }
 
     /// Checks that the schema is that of this program.
     func requireVersion() throws {
-        let version = try Self.naming("database") {
+        let version = try Self.naming(option) {
             try ClusterSchema.presentVersion(connection)
         }
         guard version == ClusterSchema.version else {
             throw Faults(
-                "database",
+                option,
                 "the schema has version \(version), this program needs \(ClusterSchema.version); run"
                     + " `timeline-gateway cluster prepare` first, or use a newer program")
         }
@@ -109,14 +114,14 @@ package struct ClusterAdministration {
 
     /// Checks that the login may act as the owner of the schema.
     func requireOwner() throws {
-        let isOwner = try Self.naming("database") {
+        let isOwner = try Self.naming(option) {
             try connection.rows(
                 "SELECT coalesce(pg_has_role(to_regrole('tg_owner'), 'MEMBER'), false)"
             ).first?.boolean(0) == true
         }
         guard isOwner else {
             throw Faults(
-                "database",
+                option,
                 "\(user) is not a member of tg_operator; run as another role: GRANT tg_operator TO"
                     + " \(user)")
         }

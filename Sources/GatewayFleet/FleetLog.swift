@@ -266,13 +266,8 @@ package final class FleetLog: EngineLog {
         }
         let (key, record) = (hashes.key(of: update.key), update.replacement.record)
         let payload = Array(update.replacement.payload)
-        let day = clock.wallMilliseconds() / 86_400_000
-        let content = RegistrationContent(
-            digest: hashes.digest(of: payload),
-            attributes: hashes.attributes(record.attributes, of: key.app),
-            tokens: Set(record.registration.pushAddresses.map(hashes.address)).sorted(),
-            seenDay: update.isSeen ? Int32(clamping: day) : 0,
-            payload: try seal.close(payload, of: key))
+        let content = try seal.content(
+            payload, record, of: key, hashes, seenAt: update.isSeen ? clock.wallMilliseconds() : 0)
         follower.expect(update.key)
         defer { follower.forget(update.key) }
         let answer = try await write(

@@ -18,12 +18,28 @@ package struct RegistrationSeal: Sendable {
     ///
     /// - Throws: `SecretError.cryptoFailed`.
     func close(_ payload: [UInt8], of key: RegistrationKey) throws(SecretError) -> [UInt8] {
-        let secret = SecretBytes(count: payload.count) { output in
-            output.copyBytes(from: payload)
-            return true
-        }
-        guard let secret else { throw .cryptoFailed }
-        return try self.key.wrap(secret, kind: Self.kind, name: Self.name(of: key))
+        try self.key.wrap(
+            SecretBytes(copying: payload), kind: Self.kind, name: Self.name(of: key))
+    }
+
+    /// Returns the row of a registration.
+    ///
+    /// - Parameters:
+    ///   - payload: The registration in stored form.
+    ///   - record: The same, as the shards see it.
+    ///   - seenAt: The time at which the client was seen, in milliseconds since 1970; 0 if it was
+    ///     not.
+    /// - Throws: `SecretError.cryptoFailed`.
+    func content(
+        _ payload: [UInt8], _ record: ClientRecord, of key: RegistrationKey, _ hashes: FleetHashes,
+        seenAt: Int64
+    ) throws(SecretError) -> RegistrationContent {
+        RegistrationContent(
+            digest: hashes.digest(of: payload),
+            attributes: hashes.attributes(record.attributes, of: key.app),
+            tokens: Set(record.registration.pushAddresses.map(hashes.address)).sorted(),
+            seenDay: Int32(clamping: seenAt / 86_400_000),
+            payload: try close(payload, of: key))
     }
 
     /// Returns the stored form of a registration.

@@ -18,9 +18,12 @@ package enum TokenDuration {
 extension DataDirectory {
     var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
-    func requireServed() throws(Faults) {
+    /// Checks that the directory exists.
+    ///
+    /// - Parameter option: The name of the option with its path.
+    package func requireServed(option: String = "data") throws(Faults) {
         guard FileManager.default.fileExists(atPath: path) else {
-            throw Faults("data", "the directory \(path) does not exist")
+            throw Faults(option, "the directory \(path) does not exist")
         }
     }
 

@@ -45,7 +45,7 @@ package struct DataDirectory: Sendable {
     }
 
     /// The overlap of its signing keys, as the gateway was last configured.
-    var keyTiming: KeyRing.Timing {
+    package var keyTiming: KeyRing.Timing {
         let signing = identity["signing"]?.objectValue
         return KeyRing.Timing(
             publishLead: signing?["publishLead"]?.integerValue ?? 300,

@@ -7,6 +7,12 @@ package struct UnreadableRow: Error, CustomStringConvertible {
     /// The reason why it cannot be read.
     let reason: String
 
+    /// Creates an error.
+    package init(row: String, reason: String) {
+        self.row = row
+        self.reason = reason
+    }
+
     package var description: String {
         "the store is damaged: \(row) cannot be read (\(reason)); check the disk, then restore a "
             + "backup with `timelinectl restore`"

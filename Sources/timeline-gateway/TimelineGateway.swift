@@ -38,7 +38,7 @@ struct TimelineGateway: AsyncParsableCommand {
         version: productVersion,
         subcommands: [
             Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self, Cluster.self,
-            Reference.self,
+            Move.self, Reference.self,
         ])
 }
 

@@ -45,7 +45,7 @@ final class ClusterFixture: Sendable {
     }
 
     /// Returns the URL of a login, as an operator configures it.
-    func url(user: String) -> String {
+    func url(user: String = "postgres") -> String {
         "postgres://\(user)@/\(database)?host=\(primary.host)&port=\(primary.port)"
     }
 

@@ -52,11 +52,12 @@ package struct StartChecks {
         return rings
     }
 
-    /// Checks that the directory has not lost its database.
+    /// Checks that the directory has not lost its database, and that no cluster goes on from it.
     ///
     /// - Returns: The mode in which to open the store.
-    /// - Throws: ``DataDirectoryLoss``.
+    /// - Throws: ``DataDirectoryLoss``, ``Faults``.
     package func database() throws -> SQLiteStore.Opening {
+        try DataDirectory(configuration.data).requireNotMoved()
         guard acceptsLoss || !inventory.lacksDatabase else { throw loss([.database]) }
         return inventory.showsEarlierUse && !acceptsLoss ? .existing : .createIfMissing
     }

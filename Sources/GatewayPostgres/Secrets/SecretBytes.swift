@@ -15,6 +15,13 @@ package final class SecretBytes: @unchecked Sendable {
         guard fill(UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])) else { return nil }
     }
 
+    /// Creates a secret with the same bytes as an array, which the caller overwrites.
+    package init(copying source: [UInt8]) {
+        bytes = .allocate(byteCount: max(1, source.count), alignment: 16)
+        bytes.copyBytes(from: source)
+        count = source.count
+    }
+
     /// Creates a secret of random bytes.
     ///
     /// - Returns: `nil` when the generator has no entropy.

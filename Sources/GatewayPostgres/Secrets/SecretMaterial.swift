@@ -39,9 +39,6 @@ package enum SecretMaterial {
     private static func privateKey() -> SecretBytes? {
         guard var pem = try? SigningKey(generating: .edDSA).pem() else { return nil }
         defer { OPENSSL_cleanse(&pem, pem.count) }
-        return SecretBytes(count: pem.count) {
-            $0.copyBytes(from: pem)
-            return true
-        }
+        return SecretBytes(copying: pem)
     }
 }

@@ -48,9 +48,7 @@ struct EngineFixture: Sendable {
             let directory = FileManager.default.temporaryDirectory.path + "/\(UUID().uuidString)"
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: false)
-            let store = try SQLiteStore(
-                directory: directory, configuration: StoreConfiguration())
-            return try embedded(store, limits: limits) {
+            return try file(in: directory, limits: limits) {
                 try? FileManager.default.removeItem(atPath: directory)
             }
         case .fleet:
@@ -58,7 +56,18 @@ struct EngineFixture: Sendable {
         }
     }
 
-    private static let logger = Logger(label: "contract") { _ in SwiftLogNoOpLogHandler() }
+    /// Starts an engine on the store in a directory.
+    ///
+    /// - Parameter remove: Called at the end.
+    static func file(
+        in directory: String, limits: Limits = Limits(),
+        remove: @escaping @Sendable () -> Void = {}
+    ) throws -> EngineFixture {
+        let store = try SQLiteStore(directory: directory, configuration: StoreConfiguration())
+        return try embedded(store, limits: limits, remove: remove)
+    }
+
+    static let logger = Logger(label: "contract") { _ in SwiftLogNoOpLogHandler() }
 
     private static func signer() throws -> NotificationSigner {
         NotificationSigner(
@@ -101,20 +110,24 @@ struct EngineFixture: Sendable {
         try await group.shutdownGracefully()
     }
 
+    /// The key of every fleet.
+    static let fleetKey = Array(repeating: UInt8(9), count: FleetKey.byteCount)
+
+    /// Opens the keys of a fleet as one of its nodes.
+    static func keys(of number: Int, of cluster: ClusterFixture) async throws -> FleetKeys {
+        let settings = FleetSettings(
+            address: try cluster.address(user: "node\(number)"), durability: .primary,
+            key: FleetKey(SecretBytes(copying: fleetKey)))
+        return try await FleetKeys.open(
+            settings, timing: KeyRing.Timing(signatureLifetime: 900), logger: logger)
+    }
+
     /// Starts a node of a fleet, and waits until it follows the log.
     static func node(
         _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits()
     ) async throws -> EngineFixture {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let key = SecretBytes(count: FleetKey.byteCount) {
-            $0.initializeMemory(as: UInt8.self, repeating: 9)
-            return true
-        }
-        let settings = FleetSettings(
-            address: try cluster.address(user: "node\(number)"), durability: .primary,
-            key: FleetKey(try #require(key)))
-        let keys = try await FleetKeys.open(
-            settings, timing: KeyRing.Timing(signatureLifetime: 900), logger: logger)
+        let keys = try await keys(of: number, of: cluster)
         let node = try FleetNode(
             keys, EngineConfiguration(limits: limits, streamsPerClient: 4),
             services: services(group)
