@@ -61,7 +61,7 @@ private struct MovedStore {
         ]
             + batches.map { batch in
                 { move in
-                    let last = try move.append(batch, id: UInt128.random(in: 0 ... .max))
+                    let last = try move.append([batch])
                     #expect(last >= batch.after + Int64(batch.records.count))
                 }
             }
@@ -157,6 +157,18 @@ private struct MovedStore {
             try writer.append(LogWrite.Change(24, key: 1)) == .accepted([.appended(24)]))
         let missing = try node.rows("SELECT tg.missing_slices()").first?.integer(0)
         #expect(missing == 0)
+    }
+
+    @Test func batchesTogetherAreAsBatchesOneByOne() throws {
+        let fixtures = try (0..<2).map { _ in try ClusterFixture(slice: 2) }
+        let moves = try fixtures.map { try begin($0) }
+        for batch in store.batches { _ = try moves[0].append([batch]) }
+        #expect(try moves[1].append(store.batches) == MovedStore.head)
+        // A portion that is there writes nothing, and neither does one that goes too far.
+        #expect(try moves[1].append(Array(store.batches[1...])) == MovedStore.head)
+        let beyond = MovedBatch(after: MovedStore.head, at: 8, records: [LogRecord(number: 24)])
+        #expect(try moves[1].append([beyond]) == MovedStore.head)
+        #expect(try contents(fixtures[0]) == contents(fixtures[1]))
     }
 
     @Test func noNodeAddsOrRemovesASecretDuringAMove() throws {

@@ -47,6 +47,9 @@ package struct DirectoryMove {
         }
     }
 
+    /// The maximum number of rows that are written together.
+    package var rowsPerPortion = BatchLimits().changes
+
     private let store: SQLiteStore
     private let lock: DirectoryLock
     private let ring: KeyRing
@@ -137,7 +140,7 @@ package struct DirectoryMove {
         _ move: ClusterMove, _ report: (Progress) -> Void
     ) throws -> Int {
         var count = 0
-        try store.registrations { rows in
+        try store.registrations(batch: rowsPerPortion) { rows in
             try move.write(try rows.map { try translation.registration($0) })
             count += rows.count
             report(.registrations(count))
@@ -152,14 +155,12 @@ package struct DirectoryMove {
         var translation = translation
         let count = Int(store.head - store.floor)
         var done = 0
-        try store.replay(after: store.floor, batch: BatchLimits().changes) { rows in
+        try store.replay(after: store.floor, batch: rowsPerPortion) { rows in
             let batches = try translation.batches(of: rows, after: arrived)
-            try move.together { () throws(PostgresError) in
-                for batch in batches {
-                    let last = try move.append(batch, id: .random(in: 0 ... .max))
-                    guard last == batch.after + Int64(batch.records.count) else {
-                        throw .unexpectedAnswer
-                    }
+            if let last = batches.last {
+                let reached = try move.append(batches)
+                guard reached == last.after + Int64(last.records.count) else {
+                    throw PostgresError.unexpectedAnswer
                 }
             }
             done += rows.count

@@ -30,27 +30,29 @@ package struct ClusterMove {
         return row.isNull(0) ? nil : try row.integer(0)
     }
 
-    /// Writes all portions of `body` in one transaction, or none: one wait for the disk.
-    package func together(
-        _ body: () throws(PostgresError) -> Void
-    ) throws(PostgresError) {
-        try connection.transaction(body)
-    }
-
-    /// Appends a batch, unless it is there.
+    /// Appends batches that follow one another, unless they are there.
     ///
-    /// - Parameter id: Random bits that the chain is computed from.
-    /// - Returns: The sequence up to which the log has arrived. If that is not the end of the batch, the
-    ///   next batch must begin behind it.
-    package func append(_ batch: MovedBatch, id: UInt128) throws(PostgresError) -> Int64 {
-        let events = batch.events
+    /// - Returns: The sequence up to which the log has arrived. If that is not the end of the last
+    ///   batch, the next portion must begin behind it.
+    package func append(_ batches: [MovedBatch]) throws(PostgresError) -> Int64 {
+        var count: Int32 = 0
+        var events: [MovedBatch.Event] = []
+        for batch in batches {
+            for var event in batch.events {
+                event.place += count
+                events.append(event)
+            }
+            count += Int32(clamping: batch.records.count)
+        }
         return try number(
-            """
-            SELECT tg.move_log($1, $2, uuid_send($3), $4, $5, $6, $7, $8)
-            """,
+            "SELECT tg.move_log($1, $2, $3, $4, $5, $6, $7, $8)",
             [
-                .integer(batch.after), .integer(Int64(batch.records.count)), .uuid(id),
-                .integer(batch.at), .bytes(batch.records.flatMap(\.encoded)),
+                .integer(batches.first?.after ?? 0),
+                .smallIntegers(batches.map { Int32(clamping: $0.records.count) }),
+                // Random bits that the chain is computed from.
+                .uuids(batches.map { _ in .random(in: 0 ... .max) }),
+                .integers(batches.map(\.at)),
+                .byteArrays(batches.map { $0.records.flatMap(\.encoded) }),
                 .uuids(events.map(\.key)), .integers(events.map(\.digest)),
                 .smallIntegers(events.map(\.place)),
             ])

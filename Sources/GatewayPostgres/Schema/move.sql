@@ -61,29 +61,35 @@ BEGIN
   IF NOT FOUND THEN RAISE 'no move is under way' USING ERRCODE = 'TG007'; END IF;
 END $$;
 
--- Appends k records after `after`; returns the sequence up to which the log has arrived: a portion
--- that is there already, or comes too early, writes nothing.
+-- Appends batches after `after`; returns the sequence up to which the log has arrived: a portion that
+-- is there already, or comes too early, writes nothing. The first record of the portion has place 1.
 CREATE FUNCTION move_log(
-  after bigint, k bigint, id bytea, moment bigint, records bytea,
+  after bigint, counts int[], ids uuid[], moments bigint[], bodies bytea[],
   keys uuid[], digests bigint[], places int[]
 ) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = tg, pg_temp AS $$
 DECLARE
   l bigint;
   c bytea;
+  width bigint;
+  batch record;
 BEGIN
   PERFORM moving();
   PERFORM 1 FROM log_lock FOR UPDATE;
   SELECT t.last, t.chain INTO STRICT l, c FROM log t ORDER BY t.last DESC LIMIT 1;
-  IF l <> after OR l + k > (SELECT head FROM move) THEN RETURN l; END IF;
-  INSERT INTO log VALUES (
-    l + k, l + 1, 0, 0, substr(sha256(c || id), 1, 16), moment, records);
-  INSERT INTO event SELECT u.key, l + u.place, u.digest
-    FROM unnest(keys, digests, places) u(key, digest, place);
-  IF (l + k) / (SELECT slice FROM log_identity) > l / (SELECT slice FROM log_identity) THEN
-    PERFORM slice();
+  IF l <> after OR l + (SELECT sum(k) FROM unnest(counts) k) > (SELECT head FROM move) THEN
+    RETURN l;
   END IF;
-  RETURN l + k;
+  SELECT slice INTO STRICT width FROM log_identity;
+  FOR batch IN SELECT * FROM unnest(counts, ids, moments, bodies) u(k, id, moment, body) LOOP
+    c := substr(sha256(c || uuid_send(batch.id)), 1, 16);
+    INSERT INTO log VALUES (l + batch.k, l + 1, 0, 0, c, batch.moment, batch.body);
+    IF (l + batch.k) / width > l / width THEN PERFORM slice(); END IF;
+    l := l + batch.k;
+  END LOOP;
+  INSERT INTO event SELECT u.key, after + u.place, u.digest
+    FROM unnest(keys, digests, places) u(key, digest, place);
+  RETURN l;
 END $$;
 
 -- Writes registrations with their push addresses; those that are there already stay as they are.

@@ -80,10 +80,12 @@ final class MovedDirectory: Sendable {
     @discardableResult
     func move(
         to cluster: ClusterFixture, key: [UInt8] = EngineFixture.fleetKey,
-        mark: () throws -> Void = {}
+        rowsPerPortion: Int = 1_000, mark: () throws -> Void = {}
     ) throws -> DirectoryMove.Outcome {
         let key = FleetKey(SecretBytes(copying: key))
-        return try DirectoryMove(path, timing: Self.timing, key: key).run(
+        var move = try DirectoryMove(path, timing: Self.timing, key: key)
+        move.rowsPerPortion = rowsPerPortion
+        return try move.run(
             on: try cluster.administration(), now: Int64(Date().timeIntervalSince1970), mark: mark)
     }
 }
