@@ -290,6 +290,7 @@ import WidgetModel
         #expect(valid(10) == Set(kids[1...]))
         #expect(valid(20) == Set(kids[2...]))
         let grace = MovedDirectory.timing.signatureLifetime + MovedDirectory.timing.publishLead
+        #expect(valid(grace - 1) == Set(kids[2...]))
         #expect(valid(grace) == Set(kids[3...]))
         #expect(valid(grace + 100) == [kids[4]])
         secrets.receive(rows, serverTime: now + 100, sentAt: 0, receivedAt: 0) {
