@@ -151,7 +151,8 @@ let package = Package(
             name: "GatewayFleet",
             dependencies: [
                 "GatewayCore", "GatewayDocuments", "GatewayEngine", "GatewayPostgres",
-                "GatewayRecords", "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
+                "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
+                "GatewayTLS", "WidgetModel",
                 "Logging", "ServiceLifecycle",
             ]),
         // Requests, routes and their contract.

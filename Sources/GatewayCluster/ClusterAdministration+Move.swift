@@ -61,7 +61,7 @@ extension ClusterAdministration {
 
 extension ClusterAdministration.Move {
     /// The parts of a data directory that no version moves yet.
-    private static let leftOut = ["push state", "webhook keys", "local issuer keys"]
+    private static let leftOut = ["push state", "webhook keys"]
 
     /// The result as JSON.
     package var json: JSONValue {

@@ -15,7 +15,7 @@ struct Move: ParsableCommand {
             Until the end no node can write; a move that was broken off is begun again. The \
             directory is only read, and marked at the end, so that no gateway serves from it.
 
-            Push state is not moved, nor are the keys of webhooks and of the local issuer.
+            Push state is not moved, nor are the keys of webhooks.
 
             EXAMPLES
               timeline-gateway move --from ./data --to $DB --key /etc/timeline/cluster.key

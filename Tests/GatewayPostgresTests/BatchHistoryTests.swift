@@ -10,7 +10,7 @@ import WidgetModel
 
 /// Which cursors a node of a cluster accepts.
 @Suite struct BatchHistoryTests {
-    private let history = BatchHistory()
+    private let history: BatchHistory
     private let source = Source()
     private let log = UInt128(7) << 96
 
@@ -35,8 +35,11 @@ import WidgetModel
         }
     }
 
-    /// Knows the batches that end at 15 and 20, behind older ones.
+    /// Knows the batches that end at 12, from which the node read the log, 15 and 20.
     init() {
+        var start = LogStart()
+        start.position = LogPosition(last: 12, chain: UInt128(12) << 96)
+        history = BatchHistory(start)
         history.note(logID: log)
         history.use(source)
         note(15)
@@ -84,9 +87,11 @@ import WidgetModel
         #expect(history.judge(cursor(9, tag: 8)).point == .everything)
         // A response repeats the client's own cursor.
         #expect(history.identity(of: 9, in: history.epoch).nonce == 9)
-        try await history.find(cursor(12, tag: 12))
-        #expect(history.judge(cursor(12, tag: 12)).point == .everything)
-        #expect(source.questions.withLock { $0 } == [9, 12])
+        // Retention has removed it.
+        try await history.find(cursor(11, tag: 11))
+        #expect(history.judge(cursor(11, tag: 11)).point == .everything)
+        #expect(history.judge(cursor(12, tag: 12)).point == .after(12))
+        #expect(source.questions.withLock { $0 } == [9, 11])
     }
 
     @Test func `a cursor ahead of this node waits for the other nodes' batches`() async throws {

@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayPostgres
 import GatewayRecords
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 
@@ -53,6 +54,8 @@ package struct DirectoryMove {
     private let store: SQLiteStore
     private let lock: DirectoryLock
     private let ring: KeyRing
+    /// The keys of the local issuer; `nil` if there is none.
+    private let tokens: KeyRing?
     private let key: FleetKey
     private let translation: StoreTranslation
     private let epochs: [MovedEpoch]
@@ -68,6 +71,10 @@ package struct DirectoryMove {
         store = try SQLiteStore(readingOnly: directory)
         guard try store.hasNewestSchema() else { throw Failure.olderStore }
         ring = try KeyRingStore(directory: directory + "/keys").openExisting(timing: timing)
+        let issuer = directory + "/issuer"
+        tokens =
+            FileManager.default.fileExists(atPath: issuer + "/ring.json")
+            ? try KeyRingStore(directory: issuer).openExisting(timing: .tokens) : nil
         self.key = key
         translation = try StoreTranslation(
             secret: store.secret, key: key, head: store.head, catalogs: try store.catalogs())
@@ -109,7 +116,7 @@ package struct DirectoryMove {
             try mark()
             return Outcome(floor: floor, head: head, counts: nil)
         }
-        let secrets = try translation.secrets(ring, now: now)
+        let secrets = try translation.secrets(ring, tokens: tokens, now: now)
         for row in secrets { try move.write(row) }
         try checkKey(of: try move.secrets())
         try move.write(epochs)

@@ -155,16 +155,21 @@ struct StoreTranslation {
     // MARK: Secrets
 
     /// Returns the secret of the store, under which cursors, digests and entity tags stay valid,
-    /// and the keys that sign notifications with their states.
+    /// and the keys that sign notifications and tokens with their states.
     ///
-    /// - Parameter now: In seconds since 1970.
+    /// - Parameters:
+    ///   - tokens: The keys of the local issuer; `nil` if the directory has none.
+    ///   - now: In seconds since 1970.
     /// - Throws: `SecretError`, `SigningError`.
-    func secrets(_ ring: KeyRing, now: Int64) throws -> [SecretRow] {
+    func secrets(_ ring: KeyRing, tokens: KeyRing? = nil, now: Int64) throws -> [SecretRow] {
         let secret = try wrapped(.keyHash, name: "moved", Array(secret), from: now)
-        return [secret] + (try signingKeys(ring, now: now))
+        return try [secret] + signingKeys(.signing, ring, now: now)
+            + (tokens.map { try signingKeys(.issuer, $0, now: now) } ?? [])
     }
 
-    private func signingKeys(_ ring: KeyRing, now: Int64) throws -> [SecretRow] {
+    private func signingKeys(
+        _ kind: SecretKind, _ ring: KeyRing, now: Int64
+    ) throws -> [SecretRow] {
         var published: [(key: SigningKey, from: Int64)] = []
         var retiring: [(key: SigningKey, until: Int64)] = []
         var since = now
@@ -181,7 +186,7 @@ struct StoreTranslation {
             // Of all that have begun a node signs with the newest.
             rows.append(
                 try wrapped(
-                    .signing, entry.key, from: since - Int64(retiring.count - index),
+                    kind, entry.key, from: since - Int64(retiring.count - index),
                     until: entry.until))
         }
         var current = (key: ring.signing.key, from: since)
@@ -190,11 +195,11 @@ struct StoreTranslation {
             rows.append(
                 try wrapped(
                     // A gateway may have signed until now with a key whose successor was due.
-                    .signing, current.key, from: current.from,
+                    kind, current.key, from: current.from,
                     until: max(next.from, now) + grace))
             current = (next.key, max(next.from, current.from + 1))
         }
-        rows.append(try wrapped(.signing, current.key, from: current.from))
+        rows.append(try wrapped(kind, current.key, from: current.from))
         return rows
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewaySettings
 import GatewaySigning
 import GatewayTestSupport
 import Testing
@@ -209,8 +210,8 @@ import WidgetModel
             #expect(try contents(cluster) == expected, "portion \(portion)")
             #expect(isMarked)
         }
-        // Two secrets, the epochs, two registrations, ten records, three catalogs; then none is left.
-        #expect(portion == 2 + 1 + 2 + 10 + 3 + 1)
+        // Three secrets, the epochs, two registrations, ten records, three catalogs; then none is left.
+        #expect(portion == 3 + 1 + 2 + 10 + 3 + 1)
     }
 
     @Test func `a finished move can be repeated, and changes nothing`() async throws {
@@ -253,8 +254,11 @@ import WidgetModel
         let cluster = try ClusterFixture()
         try directory.move(to: cluster)
         let keys = try await EngineFixture.keys(of: 1, of: cluster)
-        #expect(keys.ring?.signingKey.kid == ring.signingKey.kid)
-        #expect(keys.ring?.others.isEmpty == true)
+        #expect(keys.notifications?.signingKey.kid == ring.signingKey.kid)
+        #expect(keys.notifications?.others.isEmpty == true)
+        let tokens = try KeyRingStore(directory: directory.path + "/issuer").openExisting(
+            timing: .tokens)
+        #expect(keys.tokens?.signingKey.kid == tokens.signingKey.kid)
     }
 
     @Test func `keys keep their states and times`() throws {

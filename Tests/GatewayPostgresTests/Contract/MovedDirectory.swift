@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayRecords
+import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel
@@ -35,6 +36,8 @@ final class MovedDirectory: Sendable {
             atPath: path, withIntermediateDirectories: false)
         _ = try KeyRingStore(directory: path + "/keys").open(
             timing: Self.timing, now: Int64(Date().timeIntervalSince1970))
+        _ = try KeyRingStore(directory: path + "/issuer").open(
+            timing: .tokens, now: Int64(Date().timeIntervalSince1970))
         let first = try EngineFixture.file(in: path)
         try await first.put(["old"])
         _ = try await first.changes.post(
