@@ -26,7 +26,7 @@ package final class FleetKeys: Sendable {
 
     private init(
         _ settings: FleetSettings, _ reader: SecretsReader, _ secrets: SharedSecrets,
-        _ start: LogStart, timing: KeyRing.Timing
+        start: LogStart, timing: KeyRing.Timing
     ) throws {
         guard let key = secrets.current(.keyHash, at: PostgresLoop.now) else {
             throw SecretError.cryptoFailed
@@ -52,7 +52,7 @@ package final class FleetKeys: Sendable {
         let secrets = try await reader.first()
         // Afterwards: during a move to the log, it has not all secrets yet.
         let start = try await LogStart.read(settings.address, logger: logger)
-        let keys = try FleetKeys(settings, reader, secrets, start, timing: timing)
+        let keys = try FleetKeys(settings, reader, secrets, start: start, timing: timing)
         guard keys.notifications != nil, keys.tokens != nil else { throw SecretError.cryptoFailed }
         keys.update(reader.secrets)
         reader.onReading { [weak keys] in keys?.update($0) }
