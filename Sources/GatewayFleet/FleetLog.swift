@@ -166,7 +166,10 @@ package final class FleetLog: EngineLog {
                         error, catalogs.limits, index: post.events.count > 1 ? index : nil))
             }
             let record = LogRecord(
-                app: app, .change(payload: Array(post.payloads[index]), decision: nil))
+                app: app,
+                .change(
+                    event: LogRecord.Event(source: event.source, id: event.id),
+                    payload: Array(post.payloads[index]), decision: nil))
             indices.append(index)
             changes.append(
                 LogWrite.Change(

@@ -94,7 +94,7 @@ package struct LogApplication: Sendable {
                     body: body))
         }
         switch record.content {
-        case .change(let payload, _):
+        case .change(_, let payload, _):
             let (change, cause) = try LogPayload.readChange(Data(payload), limits: .none)
             let body = decider.replay(
                 change, app: app, cause: cause ?? ChangeCause(time: timestamp(acceptedAt)))

@@ -220,6 +220,7 @@ private struct WriterWorld {
                 record: LogRecord(
                     app: app(ticket),
                     .change(
+                        event: nil,
                         payload: [
                             UInt8(truncatingIfNeeded: ticket),
                             UInt8(truncatingIfNeeded: ticket >> 8),
@@ -531,7 +532,7 @@ private struct LogJudge {
     /// A name that all records of one write have in common.
     private static func name(_ record: LogRecord, _ call: AppendCall) -> String {
         switch record.content {
-        case .change(let payload, _): "change \(payload)"
+        case .change(_, let payload, _): "change \(payload)"
         case .catalog(let payload): "catalog \(payload)"
         case .reload(let scope): "reload \(scope)"
         case .removal: "app \(record.app)"
@@ -571,7 +572,8 @@ private struct LogJudge {
                 if placesBefore[sequence]?.removal != write.removal {
                     faults.append("\(ticket) is behind a removal")
                 }
-                if written[sequence]?.content != .change(payload: bytes, decision: nil) {
+                if written[sequence]?.content != .change(event: nil, payload: bytes, decision: nil)
+                {
                     faults.append("\(ticket) is lost")
                 }
             }

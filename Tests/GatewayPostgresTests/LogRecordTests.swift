@@ -6,13 +6,18 @@ import WidgetModel
 
 @Suite struct LogRecordTests {
     private static let samples: [LogRecord] = [
-        LogRecord(app: "com.mygame", .change(payload: [], decision: nil)),
+        LogRecord(app: "com.mygame", .change(event: nil, payload: [], decision: nil)),
+        LogRecord(
+            app: "a",
+            .change(event: .init(source: "/héros", id: ""), payload: [1, 2], decision: nil)),
         LogRecord(
             app: "a",
             .change(
+                event: .init(source: "backend", id: "42"),
                 payload: [UInt8](repeating: 7, count: 300),
                 decision: .init(catalog: 1 << 40, keys: [0, .max, 0x0102_0304_0506_0708]))),
-        LogRecord(app: "a", .change(payload: [1], decision: .init(catalog: 0, keys: []))),
+        LogRecord(
+            app: "a", .change(event: nil, payload: [1], decision: .init(catalog: 0, keys: []))),
         LogRecord(app: "", .catalog(payload: [1, 2])),
         LogRecord(app: "a", .reload(scope: [123])),
         LogRecord(app: "a", .removal),
@@ -32,6 +37,9 @@ import WidgetModel
         #expect(
             registration.encoded
                 == [17, 1, 5, 1, 97, 0xAC, 2, 1, 99, 5, 2, 0, 0, 0, 0, 0, 0, 0])
+        let change = LogRecord(
+            app: "a", .change(event: .init(source: "b", id: "cd"), payload: [7], decision: nil))
+        #expect(change.encoded == [11, 1, 1, 1, 97, 2, 1, 98, 2, 99, 100, 7])
     }
 
     @Test func aRecordOfAnotherVersionOrTypeStopsTheReader() {
@@ -40,7 +48,7 @@ import WidgetModel
             ([3, 0, 4, 0], .unknown(version: 0, type: 4)),
             ([3, 1, 8, 0], .unknown(version: 1, type: 8)),
             // A change with a part that this version does not have.
-            ([4, 1, 1, 0, 2], .unknown(version: 1, type: 1)),
+            ([4, 1, 1, 0, 4], .unknown(version: 1, type: 1)),
         ]
         for (bytes, error) in unknown {
             let known = LogRecord(app: "a", .removal).encoded
@@ -61,6 +69,8 @@ import WidgetModel
             [5, 1, 4, 1, 97, 0], [0], [2, 1, 4], [UInt8](repeating: 0xFF, count: 12),
             // More keys than there are bytes.
             [8, 1, 1, 0, 1, 0, 0xFF, 0xFF, 0x7F],
+            // A longer source of an event than there are bytes, and an event without id.
+            [7, 1, 1, 0, 2, 3, 97, 97], [6, 1, 1, 0, 2, 1, 97],
         ]
         for bytes in damaged {
             #expect(throws: LogRecord.Unreadable.damaged) { try LogRecord.records(in: bytes) }

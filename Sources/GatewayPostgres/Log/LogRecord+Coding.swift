@@ -23,6 +23,10 @@ extension LogRecord {
         case addressesLost = 7
     }
 
+    /// The flags of the parts that a change has.
+    private static let decisionFlag: UInt8 = 1
+    private static let eventFlag: UInt8 = 2
+
     private var type: RecordType {
         switch content {
         case .change: .change
@@ -40,8 +44,13 @@ extension LogRecord {
         var body: [UInt8] = [Self.version, type.rawValue]
         body.append(text: app)
         switch content {
-        case .change(let payload, let decision):
-            body.append(decision == nil ? 0 : 1)
+        case .change(let event, let payload, let decision):
+            body.append(
+                (decision == nil ? 0 : Self.decisionFlag) | (event == nil ? 0 : Self.eventFlag))
+            if let event {
+                body.append(text: event.source)
+                body.append(text: event.id)
+            }
             if let decision {
                 body.append(number: UInt64(bitPattern: decision.catalog))
                 body.append(number: UInt64(decision.keys.count))
@@ -88,9 +97,12 @@ extension LogRecord {
         switch type {
         case .change:
             let flags = try reader.readByte()
-            guard flags <= 1 else { throw .unknown(version: version, type: number) }
-            let decision = flags == 1 ? try reader.readDecision() : nil
-            content = .change(payload: reader.readRest(), decision: decision)
+            guard flags & ~(Self.decisionFlag | Self.eventFlag) == 0 else {
+                throw .unknown(version: version, type: number)
+            }
+            let event = flags & Self.eventFlag != 0 ? try reader.readEvent() : nil
+            let decision = flags & Self.decisionFlag != 0 ? try reader.readDecision() : nil
+            content = .change(event: event, payload: reader.readRest(), decision: decision)
         case .catalog: content = .catalog(payload: reader.readRest())
         case .reload: content = .reload(scope: reader.readRest())
         case .removal: content = .removal
@@ -158,6 +170,10 @@ private struct RecordReader {
     mutating func readClient() throws(LogRecord.Unreadable) -> (part: Int16, client: String) {
         guard let part = Int16(exactly: try readNumber()) else { throw .damaged }
         return (part, try readText())
+    }
+
+    mutating func readEvent() throws(LogRecord.Unreadable) -> LogRecord.Event {
+        LogRecord.Event(source: try readText(), id: try readText())
     }
 
     mutating func readDecision() throws(LogRecord.Unreadable) -> LogRecord.Decision {

@@ -15,6 +15,20 @@ package struct LogRecord: Sendable, Equatable {
         }
     }
 
+    /// The name of the event that brought a change, for operators.
+    package struct Event: Sendable, Equatable {
+        /// The source.
+        package var source: String
+        /// The id, unique within its source.
+        package var id: String
+
+        /// Creates a name.
+        package init(source: String, id: String) {
+            self.source = source
+            self.id = id
+        }
+    }
+
     /// The state of a registration from this record on.
     package struct Registration: Sendable, Equatable {
         /// The partition of the client.
@@ -37,8 +51,8 @@ package struct LogRecord: Sendable, Equatable {
 
     /// The content by type.
     package enum Content: Sendable, Equatable {
-        /// A data change.
-        case change(payload: [UInt8], decision: Decision?)
+        /// A data change; without the name of its event where that is not known any more.
+        case change(event: Event?, payload: [UInt8], decision: Decision?)
         /// A catalog, which is in force for all later records of its app.
         case catalog(payload: [UInt8])
         /// A reload that an operator requested.
