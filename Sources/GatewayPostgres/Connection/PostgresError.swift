@@ -19,6 +19,8 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
     case connectionLost(reason: String)
     /// The node's own deadline passed. The outcome of what was sent is unknown.
     case deadline
+    /// Too many requests wait for the server. Nothing was sent.
+    case busy
     /// The server reported success with a warning, as it does for a commit whose wait for a standby
     /// was cancelled. The outcome may be lost with the server.
     case warned(message: String)
@@ -45,6 +47,7 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
         case .lockTimeout: "a lock was not free in time"
         case .connectionLost(let reason): "no connection to the server: \(reason)"
         case .deadline: "the server did not answer in time"
+        case .busy: "too many requests wait for the server"
         case .warned(let message): "the server warned instead of confirming: \(message)"
         case .schema(let reason): "the schema does not fit: \(reason)"
         case .unexpectedAnswer: "the server's answer has unexpected columns"
@@ -60,7 +63,7 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether the statement certainly wrote nothing. After any other error its outcome is unknown.
     package var wroteNothing: Bool {
         switch self {
-        case .fenced, .raced, .wrongIsolation, .unknownNode, .logClosed, .lockTimeout: true
+        case .fenced, .raced, .wrongIsolation, .unknownNode, .logClosed, .lockTimeout, .busy: true
         case .connectionLost, .deadline, .warned, .schema, .unexpectedAnswer,
             .unreadableRecord, .other:
             false

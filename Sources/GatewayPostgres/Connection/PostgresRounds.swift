@@ -6,6 +6,7 @@ package final class PostgresRounds<Round: PostgresRound>: Sendable {
     package typealias Completion = @Sendable (Result<Round.Outcome, PostgresError>) -> Void
 
     private let inbox: CommandInbox<RoundMember<Round>.Run>
+    private let patience: Int64?
 
     /// Adds a connection to a loop; it is opened by the first round, and again by the first one
     /// after a failure.
@@ -13,15 +14,24 @@ package final class PostgresRounds<Round: PostgresRound>: Sendable {
     /// - Parameters:
     ///   - address: The servers, with the login of the node.
     ///   - deadline: The longest time to an answer, milliseconds.
-    package init(_ address: PostgresAddress, deadline: Int64 = 3_000, on loop: PostgresLoop) {
+    ///   - patience: The time after which a round is not begun any more, milliseconds: those that
+    ///     wait behind one without an answer fail with it. `nil` for rounds that wait for ever.
+    package init(
+        _ address: PostgresAddress, deadline: Int64 = 3_000, patience: Int64? = nil,
+        on loop: PostgresLoop
+    ) {
         let inbox = CommandInbox<RoundMember<Round>.Run>(loop)
         self.inbox = inbox
+        self.patience = patience
         loop.add { RoundMember(address, inbox, deadline: deadline) }
     }
 
     /// Runs a round once those before it are over.
     package func run(_ round: Round, complete: @escaping Completion) {
-        inbox.append(.init(round: round, complete: complete))
+        inbox.append(
+            .init(
+                round: round, complete: complete,
+                end: patience.map { PostgresLoop.now + $0 } ?? .max))
     }
 }
 
@@ -31,6 +41,8 @@ private final class RoundMember<Round: PostgresRound>: PostgresLoop.Member {
     struct Run: Sendable {
         var round: Round
         let complete: PostgresRounds<Round>.Completion
+        /// The time from which on it is not begun.
+        let end: Int64
     }
 
     private let inbox: CommandInbox<Run>
@@ -65,6 +77,10 @@ private final class RoundMember<Round: PostgresRound>: PostgresLoop.Member {
         session.proceed { receive($0, at: now) }
         if let deadline, deadline <= now { fail(.deadline) }
         while current == nil, let next = runs.popFirst() {
+            guard now < next.end else {
+                next.complete(.failure(.deadline))
+                continue
+            }
             current = next
             if isOpen {
                 begin(at: now)

@@ -104,20 +104,12 @@ extension LogBatch {
     /// - Throws: `PostgresError.unreadableRecord` when a record is of a newer form, or the records
     ///   are not as many as the sequences.
     init(_ row: PostgresRow) throws(PostgresError) {
-        let (first, position) = (try row.integer(0), try LogPosition(row, column: 1))
-        var records: [LogRecord] = []
-        // The first batch of a log has no record.
-        if position.last > 0, !row.isNull(5) {
-            let body = try row.bytes(5)
-            do throws(LogRecord.Unreadable) {
-                records = try LogRecord.records(in: body)
-                guard Int64(records.count) == position.last - first + 1 else { throw .damaged }
-            } catch {
-                throw .unreadableRecord(error, batch: position.last)
-            }
-        }
+        let head = BatchHead(
+            first: try row.integer(0), position: try LogPosition(row, column: 1),
+            at: try row.integer(4))
+        let records = row.isNull(5) ? [] : try LogRecord.records(in: try row.bytes(5), of: head)
         self.init(
-            first: first, position: position, node: try row.integer(3), at: try row.integer(4),
+            first: head.first, position: head.position, node: try row.integer(3), at: head.at,
             records: records)
     }
 }

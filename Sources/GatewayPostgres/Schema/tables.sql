@@ -88,6 +88,7 @@ CREATE TABLE registration (
   payload bytea NOT NULL,
   PRIMARY KEY (part, app, client)
 ) WITH (fillfactor = 85);
+CREATE INDEX registration_client ON registration (app, client COLLATE "C");
 CREATE INDEX registration_attrs ON registration USING gin (attrs);
 -- A row that was written before its app was removed is void until it is deleted.
 CREATE VIEW live_registration AS
