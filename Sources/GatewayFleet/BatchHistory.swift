@@ -78,6 +78,15 @@ package final class BatchHistory: CursorHistory {
         }
     }
 
+    /// The newest batch that was recorded; `nil` before the first.
+    var newest: BatchMark? {
+        state.withLock { state in
+            guard state.tags.count > 0 else { return nil }
+            let (last, tag) = state.tags[state.tags.count - 1]
+            return BatchMark(last: last, tag: tag)
+        }
+    }
+
     /// Positions of all cursors belong to one epoch: a node that finds another history starts anew.
     package var epoch: EpochID { Self.epoch }
 

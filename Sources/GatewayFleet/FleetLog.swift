@@ -62,6 +62,10 @@ package final class FleetLog: EngineLog {
         return head
     }
 
+    /// Returns whether this node has applied the log up to a sequence, after a wait of at most a
+    /// second: then everything up to there is durable.
+    func hasApplied(_ sequence: UInt64) async -> Bool { await follower.reached(sequence) }
+
     /// Records the newest position of the log, as asked for at a time of `PostgresLoop.now`.
     package func observe(_ head: LogPosition, askedAt: Int64) {
         newest.store(head.last, ordering: .releasing)

@@ -17,6 +17,7 @@ package final class FleetNode: Service {
     private let leases: PostgresPartitions
     private let leaseLoop: PostgresLoop
     private let history: BatchHistory
+    private let records: FleetRecords
 
     /// The time for which a client is held after its last contact, in milliseconds.
     private static let holdingTime: Int64 = 600_000
@@ -107,7 +108,7 @@ package final class FleetNode: Service {
         relay.connection.withLock { $0 = connection }
         relay.log.withLock { $0 = log }
         let records = try FleetRecords(
-            log, keys.settings.address, hashes: hashes, seal: seal,
+            log, keys.settings.address, history: history, hashes: hashes, seal: seal,
             objection: { status.objection ?? keys.unreadiness })
         history.use(records)
         engine = Engine(parts, log: log, records: records)
@@ -116,6 +117,7 @@ package final class FleetNode: Service {
         self.leases = leases
         self.leaseLoop = leaseLoop
         self.history = history
+        self.records = records
     }
 
     /// Reads and writes nothing more.
@@ -124,6 +126,7 @@ package final class FleetNode: Service {
         relay.log.withLock { $0 = nil }
         history.use(nil)
         leaseLoop.end()
+        records.close()
     }
 
     /// The parts that the log reports to and that use it.

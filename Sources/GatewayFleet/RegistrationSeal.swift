@@ -46,7 +46,14 @@ package struct RegistrationSeal: Sendable {
     ///
     /// - Throws: `SecretError.notAuthentic` for a row of another client or another fleet.
     func payload(_ row: RegistrationRow) throws(SecretError) -> Data {
-        try key.unwrap(row.content.payload, kind: Self.kind, name: Self.name(of: row.key))
+        try payload(row.content.payload, of: row.key)
+    }
+
+    /// Returns the stored form of the registration of a client.
+    ///
+    /// - Throws: `SecretError.notAuthentic` for a row of another client or another fleet.
+    func payload(_ wrapped: [UInt8], of key: RegistrationKey) throws(SecretError) -> Data {
+        try self.key.unwrap(wrapped, kind: Self.kind, name: Self.name(of: key))
             .withBytes { Data($0) }
     }
 

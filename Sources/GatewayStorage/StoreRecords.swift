@@ -29,6 +29,20 @@ package struct LogRow: Sendable, Equatable {
     package let acceptedAt: Int64
     /// The opaque content.
     package let payload: Data
+
+    /// Creates a row.
+    package init(
+        sequence: UInt64, app: String, type: LogEntryType, source: String?, eventID: String?,
+        acceptedAt: Int64, payload: Data
+    ) {
+        self.sequence = sequence
+        self.app = app
+        self.type = type
+        self.source = source
+        self.eventID = eventID
+        self.acceptedAt = acceptedAt
+        self.payload = payload
+    }
 }
 
 /// A version of an app's catalog.
@@ -39,6 +53,13 @@ package struct CatalogRow: Sendable, Equatable {
     package let sequence: UInt64
     /// The opaque content.
     package let payload: Data
+
+    /// Creates a version.
+    package init(app: String, sequence: UInt64, payload: Data) {
+        self.app = app
+        self.sequence = sequence
+        self.payload = payload
+    }
 }
 
 /// The identity of a registration.
@@ -65,6 +86,14 @@ package struct RegistrationRow: Sendable, Equatable {
     package let updatedAt: Int64
     /// The time at which the client was last updated or seen, ms since 1970.
     package let seenAt: Int64
+
+    /// Creates a row.
+    package init(key: RegistrationKey, payload: Data, updatedAt: Int64, seenAt: Int64) {
+        self.key = key
+        self.payload = payload
+        self.updatedAt = updatedAt
+        self.seenAt = seenAt
+    }
 }
 
 /// One page of a listing of registrations.
@@ -73,6 +102,12 @@ package struct RegistrationPage: Sendable {
     package let rows: [RegistrationRow]
     /// Whether there are more after the last row.
     package let hasMore: Bool
+
+    /// Creates a page.
+    package init(rows: [RegistrationRow], hasMore: Bool) {
+        self.rows = rows
+        self.hasMore = hasMore
+    }
 }
 
 /// An epoch: the part of the log written by one start of the gateway.

@@ -84,13 +84,17 @@ struct StoreTranslation {
         let payload = Array(row.payload)
         switch row.type {
         case .change:
-            let record = LogRecord(app: row.app, .change(payload: payload, decision: nil))
+            let event = row.source.flatMap { source in
+                row.eventID.map { LogRecord.Event(source: source, id: $0) }
+            }
+            let record = LogRecord(
+                app: row.app, .change(event: event, payload: payload, decision: nil))
             let change = try UnreadableRow.naming("the change at \(row.sequence)") {
                 try LogPayload.readChange(row.payload, limits: .none).change
             }
-            guard let source = row.source, let id = row.eventID else { return (record, nil) }
+            guard let event else { return (record, nil) }
             let key = hashes.event(
-                of: row.app, since: removals[row.app] ?? 0, source: source, id: id)
+                of: row.app, since: removals[row.app] ?? 0, source: event.source, id: event.id)
             return (record, (key, hashes.digest(of: change)))
         case .catalog:
             // Catalogs are deleted with their app, whose removal follows; until then nothing was

@@ -11,7 +11,7 @@ extension EngineFixture {
 
     @discardableResult
     func put(
-        _ kinds: [String], _ precondition: Precondition = .none
+        _ kinds: [String], _ precondition: Precondition = .none, app: String = app
     ) async throws -> CatalogOutcome {
         let widgets = kinds.map {
             """
@@ -20,11 +20,11 @@ extension EngineFixture {
             """
         }
         let body = """
-            app: \(Self.app)
+            app: \(app)
             entities: { Hero: { properties: [health] } }
             widgets: [\(widgets.joined(separator: ", "))]
             """
-        let catalog = try Catalog(JSONValue(yaml: body), app: Self.app, limits: Limits())
+        let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
         return try await changes.putCatalog(
             catalog, contentType: "application/yaml", body: Array(body.utf8), precondition)
     }
@@ -36,10 +36,10 @@ extension EngineFixture {
     }
 
     func register(
-        _ client: String, hero: String = "panda"
+        _ client: String, hero: String = "panda", app: String = app
     ) async throws -> ClientDirectory.RegistrationOutcome {
         try await clients.register(
-            ClientKey(app: Self.app, client: client),
+            ClientKey(app: app, client: client),
             .document([
                 "platform": "iOS", "attributes": ["hero": .string(hero)],
                 "widgets": [["kind": "hero", "family": "systemSmall"]],

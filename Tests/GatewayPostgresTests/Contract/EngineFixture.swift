@@ -37,8 +37,11 @@ struct EngineFixture: Sendable {
     /// Ends everything, and removes what is on disk.
     let stop: @Sendable () async throws -> Void
 
+    /// Starts a gateway on a new store.
+    ///
+    /// - Parameter slice: The sequences in a slice of a fleet's log, of which it has three.
     static func start(
-        _ kind: StoreKind, limits: Limits = Limits()
+        _ kind: StoreKind, limits: Limits = Limits(), slice: Int64 = 1_000_000
     ) async throws -> EngineFixture {
         switch kind {
         case .memory:
@@ -52,7 +55,7 @@ struct EngineFixture: Sendable {
                 try? FileManager.default.removeItem(atPath: directory)
             }
         case .fleet:
-            return try await node(1, of: try ClusterFixture(), limits: limits)
+            return try await node(1, of: try ClusterFixture(slice: slice), limits: limits)
         }
     }
 
