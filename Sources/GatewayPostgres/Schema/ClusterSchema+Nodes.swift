@@ -27,7 +27,9 @@ extension ClusterSchema {
         /// Creates the role, which has no password. Needs the right to create roles.
         package func create(_ connection: PostgresAdministration) throws(PostgresError) {
             // A name of `a` to `z` may still be a word of SQL.
-            try connection.execute("CREATE ROLE \"\(name)\" LOGIN CONNECTION LIMIT 8")
+            // A node has five, and one more while it starts; the process that it replaces may still
+            // have its own.
+            try connection.execute("CREATE ROLE \"\(name)\" LOGIN CONNECTION LIMIT 12")
         }
     }
 

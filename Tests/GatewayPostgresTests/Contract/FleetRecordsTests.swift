@@ -86,9 +86,10 @@ import WidgetModel
             }
             #expect(positions.map(\.last) == [0, 1, 5, 9])
             // A node that has read the newest batch only.
-            let history = BatchHistory()
+            var start = LogStart()
+            start.position = positions[3]
+            let history = BatchHistory(start)
             history.note(logID: logID)
-            history.note(positions[3])
             history.use(records)
             for (tag, isHeld) in [(positions[2].tag, true), (positions[1].tag, false)] {
                 let epoch = EpochID(ordinal: UInt32(truncatingIfNeeded: logID >> 96), nonce: tag)
@@ -244,7 +245,8 @@ import WidgetModel
             let records = try FleetRecords(
                 try #require(node.log as? FleetLog), try cluster.address(user: "node1"),
                 history: history, hashes: try FleetHashes(secret: Array(repeating: 1, count: 32)),
-                seal: RegistrationSeal(FleetKey(SecretBytes(copying: EngineFixture.fleetKey))), objection: { nil })
+                seal: RegistrationSeal(FleetKey(SecretBytes(copying: EngineFixture.fleetKey))),
+                objection: { nil })
             if isUpToDate {
                 #expect(try await clients(records) == ["phone"])
             } else {
