@@ -13,15 +13,16 @@ package final class FleetNode: Service {
     package let engine: Engine
     /// Whether the node follows and writes the log.
     package let status: FleetStatus
+    /// The lease of the node, and its tasks for the fleet.
+    package let leases: FleetLeases
+    private let logger: Logger
     private let relay: Relay
-    private let leases: PostgresPartitions
-    private let leaseLoop: PostgresLoop
     private let history: BatchHistory
     private let records: FleetRecords
 
     /// The time for which a client is held after its last contact, in milliseconds.
     private static let holdingTime: Int64 = 600_000
-    /// The interval between two looks for clients that are not held any more.
+    /// The interval between two rounds of maintenance.
     private static let interval = Duration.seconds(30)
 
     /// Begins to read the log.
@@ -57,19 +58,7 @@ package final class FleetNode: Service {
             onUnreadableRow: onUnreadableRow
         ) { onFailure("\($0)") }
         let (status, relay) = (FleetStatus(services.logger), Relay())
-        let leaseLoop = try PostgresLoop(name: "leases")
-        let leases = PostgresPartitions(
-            keys.settings.address, keys.settings.durability, from: start.position, on: leaseLoop
-        ) { report in
-            switch report {
-            case .ready: status.note(lease: nil)
-            case .unready(let reason): status.note(lease: "\(reason)")
-            // The reader of the log reports the same, with more to say.
-            case .tailLost: break
-            // A node that does not push wants no partitions.
-            case .acquired, .portion, .loaded, .handOver, .lost, .drained: break
-            }
-        }
+        let leases = try FleetLeases(keys.settings, from: start.position, status: status)
         var known = KnownPositions()
         known.append(start.position)
         let connection = try PostgresLog(
@@ -92,7 +81,9 @@ package final class FleetNode: Service {
                 // Before the reader reports a batch: it waits for the writer.
                 history.note(logID: identity.logID)
                 status.note(writer: nil)
-            case .following: status.note(reader: nil)
+            case .following:
+                status.note(reader: nil)
+                leases.serve()
             case .notFollowing(let reason): status.note(reader: "\(reason)")
             case .tailLost(let known, let common):
                 onFailure(
@@ -104,7 +95,7 @@ package final class FleetNode: Service {
         let log = FleetLog(
             connection, follower: follower, hashes: hashes, seal: seal, catalogs: parts.catalogs,
             registry: parts.registry, loops: parts.loops, clock: services.clock,
-            holdsLease: { leases.mayPush }, onUnreadableRow: onUnreadableRow)
+            holdsLease: { leases.isHeld }, onUnreadableRow: onUnreadableRow)
         relay.connection.withLock { $0 = connection }
         relay.log.withLock { $0 = log }
         let records = try FleetRecords(
@@ -115,7 +106,7 @@ package final class FleetNode: Service {
         self.status = status
         self.relay = relay
         self.leases = leases
-        self.leaseLoop = leaseLoop
+        logger = services.logger
         self.history = history
         self.records = records
     }
@@ -125,7 +116,6 @@ package final class FleetNode: Service {
         relay.connection.withLock { $0 = nil }
         relay.log.withLock { $0 = nil }
         history.use(nil)
-        leaseLoop.end()
         records.close()
     }
 
@@ -142,14 +132,39 @@ package final class FleetNode: Service {
         for loop in engine.loops.all { try await loop.reached(head) }
     }
 
-    /// Forgets the clients that are not connected any more.
+    /// Maintains the node and, while it holds the lease of that task, the log.
     package func run() async throws {
-        let (registry, clock) = (engine.registry, engine.clock)
         try? await cancelWhenGracefulShutdown {
             while true {
                 try await Task.sleep(for: Self.interval)
-                registry.forget(unseenSince: clock.wallMilliseconds() - Self.holdingTime)
+                await self.maintain()
             }
+        }
+    }
+
+    /// Forgets the clients that are not connected any more, and makes and drops slices of the log if
+    /// that is this node's task.
+    func maintain() async {
+        let now = engine.clock.wallMilliseconds()
+        engine.registry.forget(unseenSince: now - Self.holdingTime)
+        guard let result = await leases.retain() else { return }
+        switch result {
+        case .success(let outcome) where outcome.missingSlices > 0:
+            logger.error(
+                "slices of the fleet's log are missing; it takes no changes once they are needed",
+                metadata: ["missing": "\(outcome.missingSlices)"])
+        case .success(let outcome) where !outcome.removals.isEmpty:
+            logger.notice(
+                "old slices of the fleet's log were removed",
+                metadata: [
+                    "floor": "\(outcome.floor)",
+                    "tables": "\(outcome.removals.joined(separator: " "))",
+                ])
+        case .success: break
+        case .failure(let error):
+            logger.warning(
+                "retention of the fleet's log failed; trying again",
+                metadata: ["reason": "\(error)"])
         }
     }
 }

@@ -28,8 +28,6 @@ import WidgetModel
         let program = try TestProgram(
             try TestProgram.path(of: "timeline-gateway"), ["cluster"] + arguments)
         let exit = program.waitForExit(seconds: 60)
-        // Its output is read by another thread.
-        _ = program.waitForOutput(seconds: 10)
         return Run(
             isSuccess: exit == .status(0), output: program.waitForOutput(seconds: 10) ?? "",
             complaint: program.standardErrorTail)

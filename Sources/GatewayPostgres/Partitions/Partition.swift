@@ -44,8 +44,11 @@ package struct PartitionShare: Sendable {
     /// The numbers that the node is wanted for.
     private(set) var numbers: Set<Int32> = []
 
+    /// The share of a node that takes no partitions, of the leases only.
+    package static let leases = PartitionShare(of: ClusterLease.allCases.map(\.rawValue))
+
     /// Creates a share of nothing.
-    init(of all: [Int32] = Array(Partition.numbers)) { self.all = all }
+    package init(of all: [Int32] = Array(Partition.numbers)) { self.all = all }
 
     /// Recomputes the share.
     ///

@@ -53,10 +53,12 @@ package final class PostgresPartitions: Sendable {
     ///   - address: The servers, with the login of the node.
     ///   - requirement: The condition on which a renewal is taken for durable.
     ///   - position: The position up to which the node knows the log; `nil` if it knows nothing.
+    ///   - share: The partitions and leases that the nodes share.
     ///   - report: Called on the thread of the loop.
     package init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement,
-        from position: LogPosition?, limits: BatchLimits = BatchLimits(), on loop: PostgresLoop,
+        from position: LogPosition?, share: PartitionShare = PartitionShare(),
+        limits: BatchLimits = BatchLimits(), on loop: PostgresLoop,
         report: @escaping @Sendable (Report) -> Void
     ) {
         let inbox = CommandInbox<Command>(loop)
@@ -67,8 +69,8 @@ package final class PostgresPartitions: Sendable {
             return PartitionMember(
                 address, inbox,
                 keeper: PartitionKeeper(
-                    requirement, position: position, limits: limits, at: PostgresLoop.now,
-                    using: &generator),
+                    requirement, position: position, share: share, limits: limits,
+                    at: PostgresLoop.now, using: &generator),
                 permission: permission, report: report)
         }
     }

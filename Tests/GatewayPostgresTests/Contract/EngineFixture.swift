@@ -98,7 +98,7 @@ struct EngineFixture: Sendable {
         }
     }
 
-    private init(_ engine: Engine, stop: @escaping @Sendable () async throws -> Void) {
+    init(_ engine: Engine, stop: @escaping @Sendable () async throws -> Void) {
         self.engine = engine
         log = engine.changes.log
         (changes, clients, catalogs) = (engine.changes, engine.clients, engine.catalogs)
@@ -129,6 +129,14 @@ struct EngineFixture: Sendable {
     static func node(
         _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits()
     ) async throws -> EngineFixture {
+        let (node, stop) = try await fleetNode(number, of: cluster, limits: limits)
+        return EngineFixture(node.engine, stop: stop)
+    }
+
+    /// Starts a node of a fleet, and waits until it follows the log.
+    static func fleetNode(
+        _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits()
+    ) async throws -> (node: FleetNode, stop: @Sendable () async throws -> Void) {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let keys = try await keys(of: number, of: cluster)
         let node = try FleetNode(
@@ -136,10 +144,13 @@ struct EngineFixture: Sendable {
             services: services(group)
         ) { fatalError($0) }
         try await node.ready()
-        return EngineFixture(node.engine) {
-            node.close()
-            try await end(node.engine.loops, group)
-            _ = cluster
-        }
+        return (
+            node,
+            {
+                node.close()
+                try await end(node.engine.loops, group)
+                _ = cluster
+            }
+        )
     }
 }
