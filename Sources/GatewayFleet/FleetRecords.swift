@@ -39,6 +39,8 @@ package final class FleetRecords: EngineRecords, BatchSource {
 
     package var floor: UInt64 { UInt64(clamping: records.floor) }
 
+    package var cluster: ClusterState? { ClusterState(objection: objection()) }
+
     package var figures: StoreStats {
         StoreStats(head: head, floor: floor, isRefusingWrites: objection() != nil)
     }

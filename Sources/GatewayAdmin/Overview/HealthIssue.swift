@@ -54,6 +54,8 @@ struct HealthSnapshot: Sendable {
     var windows: [Window] = []
     /// The faults of a changed configuration that was rejected; `nil` if the last one was applied.
     var configurationFaults: Faults?
+    /// The state of the gateway as a node of a cluster; `nil` without a cluster.
+    var cluster: ClusterState?
 
     /// The maximum time in which streams should be notified, in seconds.
     static let streamSecondsMax = 2.5
@@ -64,7 +66,7 @@ struct HealthSnapshot: Sendable {
     /// The problems, most severe first.
     var troubles: [HealthIssue] {
         let parts = Set(verdict.notReady + verdict.stuck)
-        var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(Self.failing)
+        var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(failing)
         for more in [
             certificate, pushCertificate, configuration, freshness, store, changes, pushes,
             addresses, versions,
@@ -74,7 +76,7 @@ struct HealthSnapshot: Sendable {
         return troubles.filter { $0.level == .critical } + troubles.filter { $0.level == .warning }
     }
 
-    private static func failing(_ part: Health.Part) -> HealthIssue {
+    private func failing(_ part: Health.Part) -> HealthIssue {
         switch part {
         case .listener:
             HealthIssue(
@@ -86,6 +88,13 @@ struct HealthSnapshot: Sendable {
                 .critical, "Changes are on disk but do not reach the streams.",
                 "An event loop is stuck. Check the CPU; if it is idle, restart the gateway."
             )
+        case .log where cluster != nil:
+            HealthIssue(
+                .critical,
+                "This node cannot use the log of its cluster; posts and polls get 503"
+                    + (cluster?.objection.map { ": \($0)." } ?? "."),
+                "See `timeline-gateway cluster status` for the database; clients go on at the nodes "
+                    + "that reach it.")
         case .log:
             HealthIssue(
                 .critical, "Writes to disk fail; posts get 503.",
@@ -178,7 +187,13 @@ struct HealthSnapshot: Sendable {
                     "The disk syncs too slowly. Post in batches, or use a faster disk.")
             )
         }
-        if recent.cursorsAhead > 0 {
+        if recent.cursorsAhead > 0, cluster != nil {
+            troubles.append(
+                HealthIssue(
+                    .warning, "Clients have cursors of another history of the log.",
+                    "After a restore or a move of the database that is expected: they rebuild "
+                        + "everything. Otherwise two clusters have the same address."))
+        } else if recent.cursorsAhead > 0 {
             troubles.append(
                 HealthIssue(
                     .critical, "Clients have cursors past the end of the log.",

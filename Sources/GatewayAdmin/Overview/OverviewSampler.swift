@@ -186,6 +186,7 @@ package final class OverviewSampler: Service {
                 Int64($0.timeIntervalSince1970) - now.at / 1000
             }, now: now, recent: counts, sent: sent, windows: windows)
         look.configurationFaults = configurationFaults()
+        look.cluster = page.records.cluster
         var overview = Overview()
         overview.time = timestamp(now.at)
         overview.recentSeconds = min(

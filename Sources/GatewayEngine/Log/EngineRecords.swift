@@ -1,6 +1,15 @@
 import GatewayCore
 import GatewayStorage
 
+/// The state of a node of a cluster.
+package struct ClusterState: Sendable, Equatable {
+    /// The reason why the node does not follow or write the log; `nil` if it does both.
+    package let objection: String?
+
+    /// Creates a state.
+    package init(objection: String?) { self.objection = objection }
+}
+
 /// The log and the registrations as routes, pages and explanations read them.
 ///
 /// Readings see what is durable when they begin. They throw `StoreError.unavailable` when the store
@@ -14,6 +23,9 @@ package protocol EngineRecords: Sendable {
 
     /// The statistics of the store.
     var figures: StoreStats { get }
+
+    /// The state of this gateway as a node of a cluster; `nil` if no other gateway shares the log.
+    var cluster: ClusterState? { get }
 
     /// The registrations and log bytes of each app, as far as this gateway counts them.
     var usage: UsageTable { get }
@@ -64,6 +76,8 @@ package protocol EngineRecords: Sendable {
 }
 
 extension SQLiteStore: EngineRecords {
+    package var cluster: ClusterState? { nil }
+
     package func changes(
         app: String, before: UInt64, after: UInt64, limit: Int
     ) async throws -> (rows: [LogRow], next: UInt64?) {

@@ -195,6 +195,22 @@ import WidgetModel
         #expect(enough.count == 3 && enough.first?.level == .critical)
     }
 
+    @Test func `a node of a cluster names the database, and not its disk`() {
+        let away = look {
+            $0.verdict.notReady = [.log]
+            $0.cluster = ClusterState(objection: "no server answers")
+        }
+        #expect(away.count == 1 && away.first?.level == .critical)
+        #expect(away.first?.what.contains("cluster") == true)
+        #expect(away.first?.what.hasSuffix(": no server answers.") == true)
+        let foreign = look {
+            $0.recent.cursorsAhead = 1
+            $0.cluster = ClusterState(objection: nil)
+        }
+        #expect(foreign.map(\.level) == [.warning])
+        #expect(foreign.first?.remedy.contains("epoch new") == false)
+    }
+
     @Test func `a rejected configuration is named with its first fault`() {
         var faults = Faults("push.apns", "is unknown")
         faults.add("tls.key", "does not exist")
