@@ -438,4 +438,5 @@ The cluster runs until Ctrl-C; the balancer is {cluster.url}. To see it:
         link.unlink(missing_ok=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
