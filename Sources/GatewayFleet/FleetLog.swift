@@ -49,8 +49,10 @@ package final class FleetLog: EngineLog {
     package var head: UInt64 { follower.position }
 
     package func barrier() async throws -> UInt64 {
-        let asked = PostgresLoop.now
-        log.look()
+        // Later than any question in this millisecond, which may have been answered before a write
+        // of another node.
+        let asked = PostgresLoop.now + 1
+        log.look(at: asked)
         // A primary that was replaced and does not know it still answers; it renews no lease.
         guard holdsLease(), await heads.wait(for: asked), holdsLease() else {
             throw EngineError.cluster(.noAnswer)

@@ -30,6 +30,33 @@ import WidgetModel
         #expect(applied > 700)
     }
 
+    /// A look that is in flight may have been answered before a write that its asker knows of.
+    @Test func `a look that is wanted later than one in flight is another one`() {
+        var random = SplitMix64(seed: 1)
+        var reader = FeedReader(.primary, at: 0)
+        let head = LogPosition(last: 0, chain: 1)
+        let settings = Durability(standbyNames: "", isFlushed: true, writesFullPages: true)
+        let first = LogBatch(first: 0, position: head, node: 0, at: 0, records: [])
+        _ = reader.tick(at: 0, using: &random)
+        for event: FeedReader.Event in [
+            .connected, .answered(.success(.listening)), .answered(.success(.started(at: 1))),
+            .fenced(FeedWorld.identity(startedAt: 1)), .answered(.success(.head(head))),
+            .answered(.success(.durability(settings))), .batch(first),
+            .answered(.success(.batchesRead)),
+        ] { _ = reader.receive(event, at: 1, using: &random) }
+        let look: [FeedReader.Action] = [.send([.readHead, .readDurability])]
+        #expect(reader.receive(.asked(5), at: 5, using: &random) == look)
+        #expect(reader.receive(.asked(6), at: 5, using: &random) == [])
+        _ = reader.receive(.answered(.success(.head(head))), at: 5, using: &random)
+        #expect(
+            reader.receive(.answered(.success(.durability(settings))), at: 5, using: &random)
+                == [.observeHead(head, askedAt: 5)] + look)
+        _ = reader.receive(.answered(.success(.head(head))), at: 5, using: &random)
+        #expect(
+            reader.receive(.answered(.success(.durability(settings))), at: 5, using: &random)
+                == [.observeHead(head, askedAt: 6)])
+    }
+
     @Test func aReaderThatDoesNotHearItselfIsNotReady() {
         var random = SplitMix64(seed: 1)
         var reader = FeedReader(.primary, at: 0)

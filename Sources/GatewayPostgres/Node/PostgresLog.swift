@@ -94,8 +94,8 @@ package final class PostgresLog: Sendable {
     }
 
     /// Asks for the newest position of the log at once; it is reported as
-    /// ``Event/head(_:askedAt:)``.
-    package func look() { feed.look() }
+    /// ``Event/head(_:askedAt:)`` with this time or a later one.
+    package func look(at time: Int64) { feed.look(at: time) }
 
     /// Goes on from another history, after the node has dropped what it lost and reloaded.
     ///

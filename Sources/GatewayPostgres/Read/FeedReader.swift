@@ -18,8 +18,8 @@ package struct FeedReader: Sendable {
         case answered(Result<ReadAnswer, PostgresError>)
         /// A batch of the answer under way.
         case batch(LogBatch)
-        /// The newest position is wanted at once.
-        case asked
+        /// The newest position is wanted at once, as of a time or later.
+        case asked(Int64)
         /// A notification came.
         case notified(byServerProcess: Int32)
         /// The node's writer has fenced: what is visible on that server is durable.
@@ -116,6 +116,9 @@ package struct FeedReader: Sendable {
     private var void = 0
     /// Whether a notification came since the last look began.
     private var isWoken = false
+    /// The latest time for which the newest position was wanted; the next look was asked then, or
+    /// later.
+    private var wantedAt: Int64 = .min
     /// Whether the node has heard itself on this connection; until then the time of the alarm.
     private var hasHeard = false
     private var echoDeadline: Int64?
@@ -172,8 +175,9 @@ package struct FeedReader: Sendable {
             if !mustSearch { becomeUnfenced() }
             mustSearch = true
             beginSearchIfDue(at: now)
-        case .asked:
+        case .asked(let time):
             isWoken = true
+            wantedAt = max(wantedAt, time)
             look(at: now)
         case .notified(let process):
             isWoken = true
@@ -367,7 +371,7 @@ package struct FeedReader: Sendable {
     private mutating func look(at now: Int64) {
         guard case .resting = phase, isWoken, pacing.unanswered == 0 else { return }
         isWoken = false
-        phase = .looking(head: nil, askedAt: now)
+        phase = .looking(head: nil, askedAt: max(now, wantedAt))
         send([.readHead, .readDurability], at: now)
     }
 

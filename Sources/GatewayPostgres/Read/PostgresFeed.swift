@@ -63,8 +63,8 @@ package final class PostgresFeed: Sendable {
     }
 
     /// Asks for the newest position of the log at once. It is reported as ``Report/head(_:askedAt:)``
-    /// unless the reader does not follow the log.
-    package func look() { inbox.append(.look(at: PostgresLoop.now)) }
+    /// with this time or a later one, unless the reader does not follow the log.
+    package func look(at time: Int64) { inbox.append(.look(at: time)) }
 
     /// Goes on from another history, after the node has dropped what it lost and reloaded.
     ///
@@ -102,8 +102,7 @@ private final class FeedMember: PostgresLoop.Member {
             case .unfenced: handle(.unfenced, at: now)
             case .foundLostTail: handle(.foundLostTail, at: now)
             case .adopt(let position): reader.adopt(position, at: now)
-            // The turn may have begun before the question.
-            case .look(let time): handle(.asked, at: max(now, time))
+            case .look(let time): handle(.asked(time), at: now)
             }
         }
         session.proceed { receive($0, at: now) }
