@@ -81,7 +81,15 @@ package final class PostgresLog: Sendable {
         _ content: LogWrite.Content, app: String, removal: Int64 = 0,
         complete: @escaping @Sendable (WriteOutcome) -> Void
     ) {
-        writer.append(content, app: app, removal: removal, complete: complete)
+        writer.append(content, app: app, removal: removal) { [feed] outcome in
+            // Who wrote waits for the reader of this node; the notification, which is sent every few
+            // milliseconds at most, is for the others.
+            switch outcome {
+            case .accepted, .written: feed.look(at: 0)
+            case .reused, .conflict, .refused, .unknown: break
+            }
+            complete(outcome)
+        }
     }
 
     /// Reads rows on the primary.
