@@ -100,7 +100,7 @@ package final class FleetNode: Service {
         relay.log.withLock { $0 = log }
         let records = try FleetRecords(
             log, keys.settings.address, history: history, hashes: hashes, seal: seal,
-            objection: { status.objection ?? keys.unreadiness })
+            objection: { status.objection ?? keys.unreadiness }, onUnreadableRow: onUnreadableRow)
         history.use(records)
         engine = Engine(parts, log: log, records: records)
         self.status = status

@@ -14,6 +14,7 @@ package final class FleetRecords: EngineRecords, BatchSource {
     private let seal: RegistrationSeal
     /// Returns why the node does not follow or write the log; `nil` if it does both.
     private let objection: @Sendable () -> String?
+    private let onUnreadableRow: FleetFollower.UnreadableRowReport
 
     /// The payload bytes after which a page of registrations ends.
     private static let bytesMax: Int64 = 8 << 20
@@ -23,12 +24,14 @@ package final class FleetRecords: EngineRecords, BatchSource {
     /// - Throws: `PostgresError` when the kernel provides no descriptor.
     package init(
         _ log: FleetLog, _ address: PostgresAddress, history: BatchHistory, hashes: FleetHashes,
-        seal: RegistrationSeal, objection: @escaping @Sendable () -> String?
+        seal: RegistrationSeal, objection: @escaping @Sendable () -> String?,
+        onUnreadableRow: @escaping FleetFollower.UnreadableRowReport
     ) throws {
         self.log = log
         self.hashes = hashes
         self.seal = seal
         self.objection = objection
+        self.onUnreadableRow = onUnreadableRow
         records = try PostgresRecords(address) { history.newest }
     }
 
@@ -110,14 +113,14 @@ package final class FleetRecords: EngineRecords, BatchSource {
         }
     }
 
-    /// - Throws: `StoreError.unavailable`.
+    /// - Throws: ``EngineError/cluster(_:)``.
     private func reading<Value: Sendable>(
         _ body: () async throws(PostgresError) -> Value
-    ) async throws(StoreError) -> Value {
+    ) async throws(EngineError) -> Value {
         do throws(PostgresError) {
             return try await body()
         } catch {
-            throw .unavailable(reason: "\(error)")
+            throw .cluster(error == .busy ? .busy : .noAnswer)
         }
     }
 
@@ -136,7 +139,8 @@ package final class FleetRecords: EngineRecords, BatchSource {
             let page = try await page(listing)
             var rows: [GatewayStorage.RegistrationRow] = []
             for row in page.rows {
-                let row = try open(row, of: app)
+                // A row that cannot be read is that of a client who registers again.
+                guard let row = open(row, of: app) else { continue }
                 if try attribute.map({ try row.has($0) }) ?? true { rows.append(row) }
             }
             // Of a page that shares no more than a hash, the next one tells how to continue.
@@ -153,22 +157,23 @@ package final class FleetRecords: EngineRecords, BatchSource {
             try await self.records.registrations(listing)
         }
         guard await log.hasApplied(UInt64(clamping: page.head)) else {
-            throw StoreError.unavailable(reason: "this node is behind the fleet's log")
+            throw EngineError.cluster(.behind)
         }
         return page
     }
 
     private func open(
         _ row: RegistrationListing.Row, of app: String
-    ) throws -> GatewayStorage.RegistrationRow {
+    ) -> GatewayStorage.RegistrationRow? {
         let key = hashes.key(of: ClientKey(app: app, client: row.client))
-        do {
+        do throws(SecretError) {
             return GatewayStorage.RegistrationRow(
                 key: GatewayStorage.RegistrationKey(app: app, client: row.client),
                 payload: try seal.payload(row.payload, of: key), updatedAt: row.updatedAt,
                 seenAt: max(row.updatedAt, row.seenDay * 86_400_000))
         } catch {
-            throw StoreError.unavailable(reason: "a registration cannot be unwrapped: \(error)")
+            onUnreadableRow(key, error)
+            return nil
         }
     }
 

@@ -12,8 +12,8 @@ package struct ClusterState: Sendable, Equatable {
 
 /// The log and the registrations as routes, pages and explanations read them.
 ///
-/// Readings see what is durable when they begin. They throw `StoreError.unavailable` when the store
-/// does not answer.
+/// Readings see what is durable when they begin. When the store does not answer they throw a
+/// `StoreError` or, in a cluster, ``EngineError/cluster(_:)``.
 package protocol EngineRecords: Sendable {
     /// The highest sequence that this gateway has, and that is durable.
     var head: UInt64 { get }
