@@ -3,13 +3,30 @@ import Synchronization
 
 /// Whether a node follows and writes the log of its fleet.
 package final class FleetStatus: Sendable {
+    /// The state of a connection to the servers.
+    private enum Part: Equatable {
+        case starting
+        case well
+        case failing(String)
+
+        init(_ reason: String?) { self = reason.map { .failing($0) } ?? .well }
+    }
+
     private struct State {
-        var reader: String? = "the log was not read yet"
-        var writer: String? = "no server was reached yet"
-        var lease: String? = "the node has no lease yet"
+        var reader = Part.starting
+        var writer = Part.starting
+        var lease = Part.starting
+        /// The fault that was logged last; `nil` once all was well after it.
+        var logged: String?
         var waiting: [CheckedContinuation<Void, Never>] = []
 
-        var objection: String? { writer ?? reader ?? lease }
+        var isReady: Bool { [writer, reader, lease].allSatisfy { $0 == .well } }
+
+        /// The first fault; `nil` while nothing has failed.
+        var fault: String? {
+            for case .failing(let reason) in [writer, reader, lease] { return reason }
+            return nil
+        }
     }
 
     private let state = Mutex(State())
@@ -18,43 +35,48 @@ package final class FleetStatus: Sendable {
     init(_ logger: Logger) { self.logger = logger }
 
     /// The reason why this node does not follow or write the log; `nil` if it does both.
-    package var objection: String? { state.withLock { $0.objection } }
+    package var objection: String? {
+        state.withLock { $0.isReady ? nil : $0.fault ?? "the node is starting" }
+    }
 
     /// Records whether the reader follows the log.
-    func note(reader reason: String?) { note { $0.reader = reason } }
+    func note(reader reason: String?) { note { $0.reader = Part(reason) } }
 
     /// Records whether the node's lease is renewed.
-    func note(lease reason: String?) { note { $0.lease = reason } }
+    func note(lease reason: String?) { note { $0.lease = Part(reason) } }
 
     /// Records whether the writer may write.
-    func note(writer reason: String?) { note { $0.writer = reason } }
+    func note(writer reason: String?) { note { $0.writer = Part(reason) } }
 
     /// Returns once this node follows and writes the log.
     package func ready() async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
-                if state.objection != nil { state.waiting.append(continuation) }
-                return state.objection == nil
+                if !state.isReady { state.waiting.append(continuation) }
+                return state.isReady
             }
             if isReady { continuation.resume() }
         }
     }
 
     private func note(_ change: (inout State) -> Void) {
-        let (before, after, waiting) = state.withLock { state in
-            let before = state.objection
+        typealias Waiting = [CheckedContinuation<Void, Never>]
+        let (before, fault, waiting) = state.withLock { state -> (String?, String?, Waiting) in
             change(&state)
-            let after = state.objection
-            defer { if after == nil { state.waiting = [] } }
-            return (before, after, after == nil ? state.waiting : [])
+            let before = state.logged
+            // While one part recovers after another, the last fault still holds.
+            state.logged = state.fault ?? (state.isReady ? nil : before)
+            guard state.isReady else { return (before, state.logged, []) }
+            defer { state.waiting = [] }
+            return (before, state.logged, state.waiting)
         }
         for continuation in waiting { continuation.resume() }
-        guard before != after else { return }
-        if let after {
+        guard before != fault else { return }
+        if let fault {
             logger.warning(
-                "this node does not follow the fleet's log", metadata: ["reason": "\(after)"])
+                "this node does not follow the fleet's log", metadata: ["reason": "\(fault)"])
         } else {
-            logger.notice("this node follows the fleet's log")
+            logger.notice("this node follows the fleet's log again")
         }
     }
 }
