@@ -382,10 +382,19 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// Rejects what a node of a cluster cannot do.
-    private func checkCluster(_ layers: inout ConfigurationLayers) {
+    /// The options that a node of a cluster does not apply.
+    private static let withoutCluster = [
+        "retention", "limits.clientsPerApp", "limits.logBytesPerApp", "signing.algorithm",
+    ]
+
+    /// Rejects what a node of a cluster cannot do, and names what it does not apply.
+    private mutating func checkCluster(_ layers: inout ConfigurationLayers) {
         if publicURL == nil {
             layers.fault("publicURL", "is required with cluster.url: all nodes have the same")
+        }
+        for key in texts.keys.sorted()
+        where Self.withoutCluster.contains(where: { key == $0 || key.hasPrefix($0 + ".") }) {
+            notices.append("\(key): has no effect with cluster.url in this version")
         }
         let pushes = push.hasWebhooks ? "webhooks.enabled" : "apns"
         if push.isActive {
