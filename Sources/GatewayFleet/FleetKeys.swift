@@ -39,17 +39,19 @@ package final class FleetKeys: Sendable {
         self.timing = timing
     }
 
-    /// Reads the secrets; the first node of a fleet makes them. Returns when the servers have answered,
-    /// however long that takes.
+    /// Reads the secrets; the first node of a fleet makes them. Returns when the servers have
+    /// answered.
     ///
-    /// - Parameter timing: The timing of the keys that sign notifications.
+    /// - Parameters:
+    ///   - timing: The timing of the keys that sign notifications.
+    ///   - patience: The longest wait for the secrets; `nil` to wait however long that takes.
     /// - Throws: `SecretError` if this node does not have the key of the fleet; `PostgresError`;
     ///   `SigningError`.
     package static func open(
-        _ settings: FleetSettings, timing: KeyRing.Timing, logger: Logger
+        _ settings: FleetSettings, timing: KeyRing.Timing, patience: Duration? = nil, logger: Logger
     ) async throws -> FleetKeys {
         let reader = try SecretsReader(settings, kinds: kinds, logger: logger)
-        let secrets = try await reader.first()
+        let secrets = try await reader.first(within: patience)
         // Afterwards: during a move to the log, it has not all secrets yet.
         let start = try await LogStart.read(settings.address, logger: logger)
         let keys = try FleetKeys(settings, reader, secrets, start: start, timing: timing)
@@ -149,8 +151,18 @@ private final class SecretsReader: Sendable {
     }
 
     /// Returns the secrets once there is one of each kind.
-    func first() async throws -> SharedSecrets {
-        try await withCheckedThrowingContinuation { continuation in
+    ///
+    /// - Parameter patience: The longest wait; `nil` for none.
+    func first(within patience: Duration?) async throws -> SharedSecrets {
+        let deadline = patience.map { patience in
+            Task {
+                try await Task.sleep(for: patience)
+                let (waiting, fault) = state.withLock { ($0.waiting.take(), $0.fault) }
+                waiting?.resume(throwing: PostgresError.connectionLost(reason: fault))
+            }
+        }
+        defer { deadline?.cancel() }
+        return try await withCheckedThrowingContinuation { continuation in
             let known = state.withLock { state in
                 if state.secrets == nil { state.waiting = continuation }
                 return state.secrets

@@ -11,18 +11,20 @@ extension GatewayConfiguration {
     ///
     /// - Throws: ``Faults`` that name the option; `PostgresError`.
     package func clusterTokenIssuer() async throws -> TokenIssuer? {
-        guard let keys = try await openFleetKeys() else { return nil }
+        // Somebody waits for a command.
+        guard let keys = try await openFleetKeys(within: .seconds(10)) else { return nil }
         guard localIssuer, let publicURL, let key = keys.tokens?.signingKey else {
             throw Faults("localIssuer", "must be true, or no gateway accepts the token")
         }
         return TokenIssuer(key: key, iss: LocalIssuer.name, aud: publicURL)
     }
 
-    /// Reads the keys that the nodes of a cluster share: returns when its servers have answered, however
-    /// long that takes; `nil` without a cluster.
+    /// Reads the keys that the nodes of a cluster share, once its servers have answered; `nil` without
+    /// a cluster.
     ///
+    /// - Parameter patience: The longest wait; `nil` to wait however long that takes.
     /// - Throws: ``Faults`` that name the option; `PostgresError`.
-    package func openFleetKeys() async throws -> FleetKeys? {
+    package func openFleetKeys(within patience: Duration? = nil) async throws -> FleetKeys? {
         guard let cluster else { return nil }
         let address: PostgresAddress
         do throws(PostgresAddress.Rejection) {
@@ -41,7 +43,7 @@ extension GatewayConfiguration {
                 settings,
                 timing: KeyRing.Timing(
                     publishLead: publishLead, signatureLifetime: notificationLifetime),
-                logger: Logger(label: "timeline-gateway"))
+                patience: patience, logger: Logger(label: "timeline-gateway"))
         } catch let error as SecretError {
             throw Faults("cluster.key", error.description)
         }
