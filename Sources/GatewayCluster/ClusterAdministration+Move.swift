@@ -9,7 +9,7 @@ import WidgetModel
 extension ClusterAdministration {
     /// The result of a move.
     package struct Move: Sendable, Equatable {
-        /// What was moved.
+        /// The positions and the numbers of rows.
         package let outcome: DirectoryMove.Outcome
         /// The id of the log.
         package let log: String

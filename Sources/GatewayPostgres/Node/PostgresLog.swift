@@ -82,8 +82,8 @@ package final class PostgresLog: Sendable {
         complete: @escaping @Sendable (WriteOutcome) -> Void
     ) {
         writer.append(content, app: app, removal: removal) { [feed] outcome in
-            // Who wrote waits for the reader of this node; the notification, which is sent every few
-            // milliseconds at most, is for the others.
+            // The caller waits for the reader of this node. The notification, which is sent once in
+            // several milliseconds, is for other nodes.
             switch outcome {
             case .accepted, .written: feed.look(at: 0)
             case .reused, .conflict, .refused, .unknown: break

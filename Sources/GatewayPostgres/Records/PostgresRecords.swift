@@ -108,7 +108,7 @@ package final class PostgresRecords: Sendable {
     ) async throws(PostgresError) -> RecordRequest.CatalogVersion? {
         let known = try newest()
         guard app.isStorableName else { return nil }
-        // What lies behind the node's position is not in force here yet.
+        // A catalog behind the node's position is not in force here yet.
         let request = RecordRequest.readCatalog(
             app: app, before: min(sequence, known.last + 1), asOf: known.last)
         guard case .catalog(let version) = try await read(request, known: known) else {
