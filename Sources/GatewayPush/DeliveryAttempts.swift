@@ -115,6 +115,8 @@ package struct DeliveryAttempts: Sendable {
     var heldUntil = Int64.min
     /// The time of the oldest change waiting to be pushed.
     var pendingSince = Int64.min
+    /// The first change that no address has accepted a push for, while ``isUnreported``.
+    var unreportedFrom: UInt64 = 1
     /// The maximum number of separate entries for changes sent on a stream.
     private static let carriedMax = 8
 
@@ -127,17 +129,26 @@ package struct DeliveryAttempts: Sendable {
     /// Whether any change is neither confirmed nor known to be irrelevant.
     package var isOwed: Bool { latest > max(confirmed, moot) }
 
+    /// Whether a change is owed that no address has accepted a push for.
+    package var isUnreported: Bool {
+        isOwed && !addresses.contains { max($0.delivered, $0.givenUp) >= latest }
+    }
+
     // MARK: Events of the client
 
     /// Records a change that affects the client.
     ///
-    /// - Parameter delay: The delay of its push when spread, ms; waiting changes are not
-    ///   delayed.
+    /// - Parameters:
+    ///   - since: The sequence up to which no change affects the client that is not owed already;
+    ///     `nil` for all before this one.
+    ///   - delay: The delay of its push when spread, ms; waiting changes are not delayed.
     package mutating func changed(
-        at sequence: UInt64, urgency: Urgency, delay: Int64 = 0, now: Int64
+        at sequence: UInt64, after since: UInt64? = nil, urgency: Urgency, delay: Int64 = 0,
+        now: Int64
     ) {
         guard sequence > latest else { return }
         let wasPending = isPending
+        if !isUnreported { unreportedFrom = since.map { $0 + 1 } ?? sequence }
         latest = sequence
         carry(sequence, now)
         for index in addresses.indices { addresses[index].withheldUntil = .min }
@@ -211,6 +222,7 @@ package struct DeliveryAttempts: Sendable {
         latest = head
         uncarried = head
         pendingSince = now
+        unreportedFrom = 1
         confirmed = 0
         moot = 0
         for index in addresses.indices {
@@ -386,7 +398,7 @@ package struct DeliveryAttempts: Sendable {
     // MARK: -
 
     /// Whether the address whose turn it is has something to report that is not in flight.
-    private var isPending: Bool {
+    var isPending: Bool {
         guard isOwed else { return false }
         for address in addresses where address.isOpen {
             if address.covered < latest { return true }
@@ -413,7 +425,7 @@ package struct DeliveryAttempts: Sendable {
         graceUntil = max(graceUntil, min(end, bound))
     }
 
-    private mutating func heard() {
+    mutating func heard() {
         for index in addresses.indices {
             addresses[index].awaitsSign = false
             addresses[index].repeats = 0

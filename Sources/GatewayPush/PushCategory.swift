@@ -40,7 +40,7 @@ package enum PushCategory: Sendable, Hashable {
 
 extension DeliveryAddress {
     /// The APNs address; `nil` for any other address.
-    var apns: APNsAddress? {
+    package var apns: APNsAddress? {
         if case .apns(let address) = self { address } else { nil }
     }
 

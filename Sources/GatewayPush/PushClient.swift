@@ -13,10 +13,24 @@ struct PushClient: Sendable {
     var addressedAt: Int64 = 0
     /// The push budget; created with its first push.
     var budget: PushBudget?
+    /// The sequence up to which the client was told everything, as last stored.
+    var told: UInt64 = 0
+    /// The knowledge of other nodes about the client.
+    var evidence = EvidenceState.unknown
 
     init(_ record: ClientRecord) {
         self.record = record
     }
+}
+
+/// The knowledge of other nodes about a client, where nodes share the clients.
+enum EvidenceState: Sendable {
+    /// It has to be read before a push.
+    case unknown
+    /// It is being read.
+    case requested
+    /// It was read a moment ago, and allows the push.
+    case read
 }
 
 /// An address for pushes, with its state.

@@ -7,22 +7,27 @@ extension PushScheduler {
     /// Applies a first or changed registration of a client. Owed notifications stay owed.
     package mutating func registered(_ record: ClientRecord, app: String, now: Int64) {
         let key = ClientKey(app: app, client: record.client)
-        register(record, key, saved: nil, now: now, wall: 0)
+        register(record, key, saved: nil, told: nil, now: now, wall: 0)
     }
 
     /// Restores a client from before the start of the program, with its persisted state.
     ///
     /// Clients are restored in the order in which they stated their addresses, so that a token
     /// belongs to the last of them.
+    ///
+    /// - Parameter told: The sequence up to which another node told the client everything; 0 if
+    ///   that is not known.
     package mutating func restore(
-        _ record: ClientRecord, app: String, _ saved: SavedClient?, now: Int64, wall: Int64
+        _ record: ClientRecord, app: String, _ saved: SavedClient?, told: UInt64 = 0, now: Int64,
+        wall: Int64
     ) {
         let key = ClientKey(app: app, client: record.client)
-        register(record, key, saved: saved, now: now, wall: wall)
+        register(record, key, saved: saved, told: told, now: now, wall: wall)
     }
 
     private mutating func register(
-        _ record: ClientRecord, _ key: ClientKey, saved: SavedClient?, now: Int64, wall: Int64
+        _ record: ClientRecord, _ key: ClientKey, saved: SavedClient?, told: UInt64?, now: Int64,
+        wall: Int64
     ) {
         var client = clients[key] ?? PushClient(record)
         client.record = record
@@ -34,6 +39,8 @@ extension PushScheduler {
             lanes[slot] = nil
         }
         client.slots = []
+        // One that registers has built what it shows.
+        client.told = max(client.told, told ?? (clients[key] == nil ? position : 0))
         if let saved {
             client.budget = saved.budget.map {
                 PushBudget($0, terms.budget, now: now, wall: wall)
@@ -71,14 +78,14 @@ extension PushScheduler {
         for (sort, addresses) in sorts {
             open(
                 sort, addresses: addresses.map { $0.id(hash) }, record: record.narrowed(to: sort),
-                client: key, attempts: attempts[sort], now: now)
+                client: key, attempts: attempts[sort], told: told ?? 0, now: now)
         }
     }
 
     /// Opens the stream of a category, and checks what is stale already.
     private mutating func open(
         _ sort: PushCategory, addresses: [UInt64], record: ClientRecord, client key: ClientKey,
-        attempts known: DeliveryAttempts?, now: Int64
+        attempts known: DeliveryAttempts?, told: UInt64, now: Int64
     ) {
         guard
             let stream = shard.open(
@@ -93,11 +100,12 @@ extension PushScheduler {
         }
         let slot = Int(stream.slot)
         while lanes.count <= slot { lanes.append(nil) }
-        let stale = shard.poll(
-            record, app: key.app, since: point(sort, attempts.confirmed), kinds: nil)
+        let since = max(attempts.confirmed, told)
+        let stale = shard.poll(record, app: key.app, since: point(sort, since), kinds: nil)
         if let stale, !stale.isEmpty {
-            attempts.changed(at: stale.sequence, urgency: .normal, now: now)
+            attempts.changed(at: stale.sequence, after: since, urgency: .normal, now: now)
         }
+        if told > 0 { attempts.takeOver(told: told) }
         lanes[slot] = PushTarget(
             stream: stream, client: key, sort: sort, record: record, attempts: attempts)
         clients[key]?.slots.append(slot)
@@ -123,8 +131,9 @@ extension PushScheduler {
         forget(key)
     }
 
-    private mutating func forget(_ key: ClientKey) {
+    mutating func forget(_ key: ClientKey) {
         guard let client = clients.removeValue(forKey: key) else { return }
+        if client.evidence == .requested { evidenceRequests -= 1 }
         for slot in client.slots {
             if let lane = lanes[slot] { shard.close(lane.stream) }
             lanes[slot] = nil
@@ -205,7 +214,7 @@ extension PushScheduler {
 
     /// Returns the sequence that a cursor confirms for a push target. A cursor does not cover
     /// recommendation sets: while one is owed nothing is confirmed, and afterwards all of them are.
-    private func confirmed(_ lane: PushTarget, by cursor: UInt64) -> UInt64 {
+    func confirmed(_ lane: PushTarget, by cursor: UInt64) -> UInt64 {
         guard lane.sort.hasSets else { return cursor }
         let owed = shard.poll(
             lane.record.narrowed(to: .recommendations), app: lane.client.app,
@@ -214,7 +223,7 @@ extension PushScheduler {
         return lane.sort == .recommendations ? position : cursor
     }
 
-    private mutating func visit(
+    mutating func visit(
         _ key: ClientKey, now: Int64, _ body: (inout PushTarget, PushScheduler) -> Void
     ) {
         guard let slots = clients[key]?.slots else { return }

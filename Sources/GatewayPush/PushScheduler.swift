@@ -50,6 +50,9 @@ package struct PushScheduler: Sendable {
         /// Remove an address from a client's registration, if it is still there: it is dead, or
         /// another client has registered the token since.
         case drop(ClientKey, DeliveryAddress)
+        /// Read the knowledge of all nodes about a client, and pass it to
+        /// ``PushScheduler/received(_:about:now:)``.
+        case readEvidence(ClientKey)
         /// Report that a webhook was disabled.
         case disabled(ClientKey, DeliveryAddress, WebhookSchedule.Disabled)
     }
@@ -109,6 +112,8 @@ package struct PushScheduler: Sendable {
 
     var terms: Terms
     let hash: SipHash
+    /// Whether clients are connected to other nodes as well, and pushes to them may be taken over.
+    let isShared: Bool
     var spread: PushSpread
     var shard: Shard
     /// The push targets, by the slots of the shard's streams.
@@ -117,6 +122,8 @@ package struct PushScheduler: Sendable {
     /// The client that registered each push token last.
     var owners: [UInt64: ClientKey] = [:]
     var underWay: [UInt64: UnderWay] = [:]
+    /// The number of clients whose evidence is being read.
+    var evidenceRequests = 0
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
     /// The places that were fixed while pushes were in flight, with the last of those pushes.
@@ -126,7 +133,10 @@ package struct PushScheduler: Sendable {
     private var queue = Deque<StreamID>()
 
     /// Creates a scheduler with the log position of `shard`, which has no streams.
-    package init(_ shard: Shard, terms: Terms, hash: SipHash) {
+    ///
+    /// - Parameter isShared: Whether other nodes serve and push to the same clients.
+    package init(_ shard: Shard, terms: Terms, hash: SipHash, isShared: Bool = false) {
+        self.isShared = isShared
         self.shard = shard
         self.shard.stopCollapsing()
         self.terms = terms
@@ -166,6 +176,8 @@ package struct PushScheduler: Sendable {
                 urgency: entry.urgency)
             lanes[slot]?.attempts.changed(
                 at: shard.position, urgency: entry.urgency, delay: delay, now: now)
+            // Another node that takes the client over has to know that it is owed something.
+            if isShared { changed.insert(client) }
         }
         // Evaluated afterwards, because one push may report several of them.
         for stream in reached { look(Int(stream.slot), now: now) }
@@ -199,7 +211,8 @@ package struct PushScheduler: Sendable {
             case .rest: return
             case .wait(let until): return schedule(slot, until)
             case .push(let address):
-                guard underWay.count < terms.underWayMax else { return enqueue(slot) }
+                guard hasRoom else { return enqueue(slot) }
+                guard hasEvidence(slot) else { return }
                 push(slot, to: address, now: now)
             }
         }
@@ -207,13 +220,16 @@ package struct PushScheduler: Sendable {
 
     /// Evaluates the push targets that waited for pushes to end.
     mutating func drainQueue(now: Int64) {
-        while underWay.count < terms.underWayMax, let stream = queue.popFirst() {
+        while hasRoom, let stream = queue.popFirst() {
             let slot = Int(stream.slot)
             guard lanes[slot]?.stream == stream else { continue }
             lanes[slot]?.isQueued = false
             look(slot, now: now)
         }
     }
+
+    /// Whether another push may begin.
+    private var hasRoom: Bool { underWay.count + evidenceRequests < terms.underWayMax }
 
     private mutating func enqueue(_ slot: Int) {
         guard let lane = lanes[slot], !lane.isQueued else { return }

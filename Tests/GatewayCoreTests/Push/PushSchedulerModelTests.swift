@@ -12,9 +12,18 @@ import WidgetModel
     func `each client is pushed after its last change, or withheld, or unreachable`(part: Int)
         throws
     {
+        try check(part, isShared: false)
+    }
+
+    @Test(arguments: 0..<8)
+    func `so is each client that nodes share, also after its owner changed`(part: Int) throws {
+        try check(part, isShared: true)
+    }
+
+    private func check(_ part: Int, isShared: Bool) throws {
         var counts: [String: Int] = [:]
         for seed in stride(from: part, to: 800, by: 8) {
-            var history = try PushHistory(seed: UInt64(seed))
+            var history = try PushHistory(seed: UInt64(seed), isShared: isShared)
             for _ in 0..<150 where history.violation == nil { try history.step() }
             if history.violation == nil { try history.converge() }
             if let violation = history.violation {
@@ -26,7 +35,7 @@ import WidgetModel
         for what in [
             "taken", "failed", "dropped", "stolen", "restart", "acknowledged", "stream",
             "confirmed at the end", "told at the end", "unreachable at the end",
-        ] {
+        ] + (isShared ? ["evidence", "no evidence", "clear"] : []) {
             #expect(counts[what, default: 0] > 0, "\(what) never happened")
         }
     }
@@ -61,12 +70,18 @@ struct PushHistory {
     private var owners: [String: String] = [:]
     private var tokens = 0
     private var saved: [ClientKey: PushScheduler.SavedClient] = [:]
+    /// Whether the clients are connected to other nodes, and a restart is another owner.
+    private let isShared: Bool
+    private var progress: [ClientKey: PushScheduler.Progress] = [:]
+    /// The position up to which nothing was owed but what ``progress`` says.
+    private var clear: UInt64 = 0
 
-    init(seed: UInt64) throws {
+    init(seed: UInt64, isShared: Bool = false) throws {
+        self.isShared = isShared
         random = SplitMix64(seed: seed)
         var terms = PushScheduler.Terms()
         terms.underWayMax = 3
-        small = try SmallPushScheduler(terms: terms)
+        small = try SmallPushScheduler(terms: terms, isShared: isShared)
         for index in 0..<4 { register("c\(index)") }
     }
 
@@ -107,7 +122,7 @@ struct PushHistory {
             }
             if client.confirmed >= latest {
                 counts["confirmed at the end", default: 0] += 1
-            } else if client.told[token, default: 0] >= latest {
+            } else if told(client, token) >= latest {
                 counts["told at the end", default: 0] += 1
             } else {
                 violation = "\(name) was never told of \(latest)"
@@ -117,6 +132,12 @@ struct PushHistory {
         if statusCounts.withheld + statusCounts.waiting + statusCounts.underWay > 0 {
             violation = "something is left to do at the end: \(statusCounts)"
         }
+    }
+
+    /// Returns the sequence up to which pushes told a client. Another owner does not know by which
+    /// token.
+    private func told(_ client: Client, _ token: String) -> UInt64 {
+        isShared ? client.told.values.max() ?? 0 : client.told[token, default: 0]
     }
 
     private func latest(_ items: Set<String>, since: UInt64) -> UInt64 {
@@ -161,6 +182,10 @@ struct PushHistory {
         }
         let confirmed = clients[name]?.confirmed ?? 0
         if known.isEmpty { clients[name]?.confirmed = max(since, confirmed) }
+        // Another owner takes it that a client that registers has built what it newly shows.
+        if isShared, known.isEmpty || clients[name]?.token == nil {
+            clients[name]?.confirmed = small.head
+        }
         clients[name]?.items = known.isEmpty ? items : known
         clients[name]?.token = token
         clients[name]?.record = record
@@ -173,31 +198,42 @@ struct PushHistory {
         let confirmed = clients[name]?.confirmed ?? 0
         clients[name]?.confirmed = max(confirmed, cursor)
         let heard = clients[name]?.heard ?? 0
+        counts["acknowledged", default: 0] += 1
+        if isShared, random.below(2) == 0 { return }
         if clients[name]?.token != nil { clients[name]?.heard = max(heard, cursor) }
         small.scheduler.acknowledged(
             ClientKey(app: "app", client: name), upTo: cursor, now: small.now)
-        counts["acknowledged", default: 0] += 1
     }
 
     private mutating func stream(_ name: String) {
         if clients[name]?.streams ?? 0 > 0 { return closeStream(name) }
         clients[name]?.streams += 1
+        counts["stream", default: 0] += 1
+        if isShared { return }
         let cursor = clients[name]?.confirmed ?? 0
         small.scheduler.streamOpened(
             ClientKey(app: "app", client: name), resuming: cursor, now: small.now)
-        counts["stream", default: 0] += 1
     }
 
     private mutating func closeStream(_ name: String) {
         clients[name]?.streams -= 1
+        if isShared { return }
         small.scheduler.streamEnded(ClientKey(app: "app", client: name), now: small.now)
     }
 
     private mutating func save() {
-        for (key, client) in small.scheduler.takeChanged(limit: 3, now: small.now, wall: small.now)
-        {
+        let changed = small.scheduler.takeChanged(limit: 3, now: small.now, wall: small.now)
+        for (key, client) in changed {
             saved[key] = client
+            let before = progress[key]?.told ?? 0
+            progress[key] = small.scheduler.progress(of: key)
+            if isShared, let after = progress[key], after.told < before {
+                violation = "\(key) was told up to \(after.told) after \(before)"
+            }
         }
+        guard changed.count < 3 else { return }
+        clear = small.scheduler.position
+        counts["clear", default: 0] += 1
     }
 
     /// Kills the process: pushes in flight may have arrived, and their answers are lost.
@@ -207,14 +243,16 @@ struct PushHistory {
         underWay = []
         let before = small.scheduler
         small.scheduler = PushScheduler(
-            before.shard.withoutStreams, terms: small.terms, hash: testHash)
+            before.shard.withoutStreams, terms: small.terms, hash: testHash, isShared: isShared)
         for client in clients.values.map(\.record).sorted(by: { $0.addressedAt < $1.addressedAt }) {
+            let key = ClientKey(app: "app", client: client.client)
+            let told = progress[key].map { $0.isOwed ? $0.told : max($0.told, clear) }
             small.scheduler.restore(
-                client, app: "app", saved[ClientKey(app: "app", client: client.client)],
-                now: small.now, wall: small.now)
+                client, app: "app", saved[key], told: isShared ? told ?? 0 : 0, now: small.now,
+                wall: small.now)
         }
         for name in clients.keys.sorted() {
-            clients[name]?.streams = 0
+            if !isShared { clients[name]?.streams = 0 }
             clients[name]?.heard = 0
         }
     }
@@ -222,30 +260,51 @@ struct PushHistory {
     // MARK: Pushes
 
     private mutating func take() {
-        for action in small.scheduler.takeActions() {
-            switch action {
-            case .push(let order): check(order)
-            case .drop(let key, let address):
-                guard clients[key.client]?.record.registration.delivery.contains(address) ?? false
-                else { continue }
-                counts["dropped", default: 0] += 1
-                let token = address.apns?.token
-                clients[key.client]?.token = nil
-                forgotten.formUnion(
-                    underWay.lazy.filter { $0.client == key }.map(\.number))
-                // Without an address the client is no concern of the scheduler, which forgets it.
-                clients[key.client]?.heard = 0
-                if let record = clients[key.client]?.record {
-                    let without = device(
-                        record.registration.widgets.compactMap { $0.parameters["a"]?.texts.first },
-                        named: key.client, delivery: [.stream], since: record.since,
-                        addressedAt: record.addressedAt)
-                    clients[key.client]?.record = without
-                    small.scheduler.registered(without, app: "app", now: small.now)
-                }
-                if let token, owners[token] == key.client { owners[token] = nil }
-            case .disabled: violation = "a webhook appeared"
+        var actions = small.scheduler.takeActions()
+        while !actions.isEmpty {
+            for action in actions { perform(action) }
+            actions = small.scheduler.takeActions()
+        }
+    }
+
+    /// Tells the scheduler what the other nodes know of a client.
+    private mutating func answer(_ key: ClientKey) {
+        guard let client = clients[key.client], random.below(8) > 0 else {
+            counts["no evidence", default: 0] += 1
+            return small.scheduler.received(nil, about: key, now: small.now)
+        }
+        counts["evidence", default: 0] += 1
+        clients[key.client]?.heard = max(client.heard, client.confirmed)
+        small.scheduler.received(
+            PushScheduler.Evidence(
+                confirmed: client.confirmed, isStreaming: client.streams > 0), about: key,
+            now: small.now)
+    }
+
+    private mutating func perform(_ action: PushScheduler.Action) {
+        switch action {
+        case .push(let order): check(order)
+        case .readEvidence(let key): answer(key)
+        case .drop(let key, let address):
+            guard clients[key.client]?.record.registration.delivery.contains(address) ?? false
+            else { return }
+            counts["dropped", default: 0] += 1
+            let token = address.apns?.token
+            clients[key.client]?.token = nil
+            forgotten.formUnion(
+                underWay.lazy.filter { $0.client == key }.map(\.number))
+            // Without an address the client is no concern of the scheduler, which forgets it.
+            clients[key.client]?.heard = 0
+            if let record = clients[key.client]?.record {
+                let without = device(
+                    record.registration.widgets.compactMap { $0.parameters["a"]?.texts.first },
+                    named: key.client, delivery: [.stream], since: record.since,
+                    addressedAt: record.addressedAt)
+                clients[key.client]?.record = without
+                small.scheduler.registered(without, app: "app", now: small.now)
             }
+            if let token, owners[token] == key.client { owners[token] = nil }
+        case .disabled: violation = "a webhook appeared"
         }
     }
 

@@ -13,9 +13,10 @@ struct SmallPushScheduler {
     var now: Int64 = 1_000_000
     let terms: PushScheduler.Terms
 
-    init(terms: PushScheduler.Terms = PushScheduler.Terms()) throws {
+    init(terms: PushScheduler.Terms = PushScheduler.Terms(), isShared: Bool = false) throws {
         self.terms = terms
-        scheduler = PushScheduler(Shard(floor: 0), terms: terms, hash: testHash)
+        scheduler = PushScheduler(
+            Shard(floor: 0), terms: terms, hash: testHash, isShared: isShared)
         try put()
     }
 

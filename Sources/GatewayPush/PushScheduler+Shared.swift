@@ -1,0 +1,93 @@
+import GatewayCore
+import WidgetModel
+
+/// Clients that several nodes share: one node pushes to a client, and every node may serve it.
+extension PushScheduler {
+    /// The knowledge of all nodes about a client.
+    package struct Evidence: Sendable, Hashable {
+        /// The highest cursor that the client acknowledged, or resumed a stream with; 0 for none.
+        package var confirmed: UInt64
+        /// Whether a stream of the client is open.
+        package var isStreaming: Bool
+
+        /// No node has heard of the client.
+        package static let none = Evidence(confirmed: 0, isStreaming: false)
+
+        /// Creates evidence.
+        package init(confirmed: UInt64, isStreaming: Bool) {
+            self.confirmed = confirmed
+            self.isStreaming = isStreaming
+        }
+    }
+
+    /// The wait before evidence that could not be read is requested again, ms.
+    private static let evidenceRetry: Int64 = 2_000
+
+    /// Returns whether a push may be sent by the knowledge of other nodes; requests it if not.
+    mutating func hasEvidence(_ slot: Int) -> Bool {
+        guard isShared, let key = lanes[slot]?.client, let state = clients[key]?.evidence else {
+            return true
+        }
+        switch state {
+        case .read: return true
+        case .requested: return false
+        case .unknown:
+            clients[key]?.evidence = .requested
+            evidenceRequests += 1
+            actions.append(.readEvidence(key))
+            return false
+        }
+    }
+
+    /// Decides the pushes to a client that waited for the knowledge of other nodes.
+    ///
+    /// - Parameter evidence: `nil` if it could not be read, or nothing may be pushed now.
+    package mutating func received(_ evidence: Evidence?, about key: ClientKey, now: Int64) {
+        guard clients[key]?.evidence == .requested else { return }
+        // It is as old as this call: pushes that become due later need it anew.
+        clients[key]?.evidence = .read
+        evidenceRequests -= 1
+        visit(key, now: now) { lane, scheduler in
+            guard let evidence else {
+                return lane.attempts.wait(until: now.later(by: Self.evidenceRetry))
+            }
+            // An old confirmation is no sign that the last push arrived.
+            if evidence.confirmed > max(lane.acknowledged, lane.attempts.confirmed) {
+                lane.acknowledged = evidence.confirmed
+                lane.attempts.acknowledged(scheduler.confirmed(lane, by: evidence.confirmed))
+            }
+            if evidence.isStreaming { lane.attempts.streamIsOpenElsewhere(now: now) }
+        }
+        clients[key]?.evidence = .unknown
+        drainQueue(now: now)
+    }
+
+    /// The progress of a client, which another node needs to take the pushes over.
+    package struct Progress: Sendable, Hashable {
+        /// The sequence up to which the client was told everything; never falls.
+        package var told: UInt64
+        /// Whether something after it is owed.
+        package var isOwed: Bool
+    }
+
+    /// Returns the progress of a client, to be stored; `nil` for one that has no pushes.
+    package mutating func progress(of key: ClientKey) -> Progress? {
+        guard let client = clients[key] else { return nil }
+        let attempts = client.slots.compactMap { lanes[$0]?.attempts }
+        // Of a subscription that is new, changes from before may be owed, too.
+        let told = max(client.told, attempts.map { $0.told(at: position) }.min() ?? position)
+        clients[key]?.told = told
+        return Progress(told: told, isOwed: attempts.contains { $0.isUnreported })
+    }
+
+    /// Returns whether a push to a client is in flight.
+    package func isPushing(to keys: Set<ClientKey>) -> Bool {
+        underWay.values.contains { keys.contains($0.client) }
+    }
+
+    /// Stops the pushes to a client that another node takes over.
+    package mutating func release(_ key: ClientKey) {
+        forget(key)
+        changed.remove(key)
+    }
+}
