@@ -150,10 +150,10 @@ let package = Package(
         .target(
             name: "GatewayFleet",
             dependencies: [
-                "GatewayCore", "GatewayDocuments", "GatewayEngine", "GatewayPostgres",
-                "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
-                "GatewayTLS", "WidgetModel",
-                "Logging", "ServiceLifecycle",
+                "GatewayCore", "GatewayDelivery", "GatewayDocuments", "GatewayEngine",
+                "GatewayPostgres", "GatewayPush", "GatewayRecords", "GatewaySettings",
+                "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
+                "Logging", "NIOCore", "ServiceLifecycle",
             ]),
         // Requests, routes and their contract.
         .target(
@@ -313,8 +313,9 @@ let package = Package(
         .testTarget(
             name: "GatewayPostgresTests",
             dependencies: [
-                "CPostgres", "GatewayCluster", "GatewayCore", "GatewayDelivery", "GatewayEngine",
-                "GatewayFleet", "GatewayPostgres", "GatewayRecords", "GatewaySettings",
+                "APNsSimulator", "CPostgres", "GatewayCluster", "GatewayCore", "GatewayDelivery",
+                "GatewayEngine", "GatewayFleet", "GatewayPostgres", "GatewayRecords",
+                "GatewaySettings",
                 "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
                 "WidgetModel", "timeline-gateway", "Logging", "NIOCore", "NIOPosix",
             ]),

@@ -33,6 +33,9 @@ package final class FleetFollower: Sendable {
     private let accepted: AcceptedChanges
     private let publisher: LogPublisher
     private let seal: RegistrationSeal
+    private let hashes: FleetHashes
+    /// `nil` where nothing is pushed.
+    private let pushes: FleetPushes?
     private let history: BatchHistory
     private let clock: GatewayClock
     /// Reports a record that the node cannot apply: it must stop.
@@ -48,7 +51,7 @@ package final class FleetFollower: Sendable {
     package init(
         _ application: LogApplication, catalogs: AppCatalogs, registry: Registry,
         accepted: AcceptedChanges, publisher: LogPublisher, seal: RegistrationSeal,
-        history: BatchHistory, clock: GatewayClock,
+        hashes: FleetHashes, pushes: FleetPushes?, history: BatchHistory, clock: GatewayClock,
         onUnreadableRow: @escaping UnreadableRowReport,
         onFailure: @escaping @Sendable (LogApplication.Unreadable) -> Void
     ) {
@@ -57,6 +60,8 @@ package final class FleetFollower: Sendable {
         self.accepted = accepted
         self.publisher = publisher
         self.seal = seal
+        self.hashes = hashes
+        self.pushes = pushes
         self.history = history
         self.clock = clock
         self.onFailure = onFailure
@@ -113,7 +118,7 @@ package final class FleetFollower: Sendable {
     private func proceed(_ read: @escaping Read) {
         while let batch = state.withLock({ $0.next }) {
             let held = LogApplication.registered(in: batch).filter {
-                isHeld(ClientKey(app: $0.app, client: $0.client))
+                isHeld(ClientKey(app: $0.app, client: $0.client)) || pushes?.owns($0) == true
             }
             guard held.isEmpty else {
                 state.withLock { $0.isReading = true }
@@ -189,7 +194,10 @@ package final class FleetFollower: Sendable {
     ) -> [RegistrationKey: StoredRegistration?] {
         rows.mapValues { row in
             do {
-                return try seal.open(row)
+                let opened = try seal.open(
+                    row.content.payload, of: row.key, tokens: row.ownTokens, hashes)
+                pushes?.drop(opened.lost, of: row.key)
+                return opened.stored
             } catch {
                 onUnreadableRow(row.key, error)
                 return nil
@@ -206,7 +214,10 @@ package final class FleetFollower: Sendable {
         case .decided(let decision, let rules, let sequence):
             accepted.note(decision, by: rules, at: sequence, acceptedAt: batch.at)
         case .registered(let record, let key):
-            registry.put(record, app: key.app, at: UInt64(batch.position.last))
+            // Others are read because this node pushes to them.
+            if isHeld(key) {
+                registry.put(record, app: key.app, at: UInt64(batch.position.last))
+            }
             messages.append(
                 .registered(
                     record, app: key.app, receipts: ShardReceipts(count: publisher.loopCount)))

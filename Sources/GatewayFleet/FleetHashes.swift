@@ -1,11 +1,12 @@
 import Foundation
 import GatewayCore
 import GatewayPostgres
+import GatewayPush
 import GatewayRecords
 import GatewaySigning
 import WidgetModel
 
-/// The keyed hashes of events, partitions, attributes and push addresses, equal on all nodes of a
+/// The keyed hashes of events, partitions, attributes and push tokens, equal on all nodes of a
 /// fleet. Each has keys of its own; none changes within a log.
 package struct FleetHashes: Sendable {
     /// The hashes of dependency keys, cursors and documents.
@@ -68,9 +69,10 @@ package struct FleetHashes: Sendable {
         ).sorted()
     }
 
-    /// Returns the hash of a push address, which only one client of a fleet has.
-    func address(_ address: DeliveryAddress) -> UInt128 {
-        self.address(address.json(maskingTokens: false).serialized)
+    /// Returns the hash of a push token, which only one client of an app has; `nil` for an address
+    /// without one: any number of clients may have the same webhook.
+    func token(of address: DeliveryAddress, of app: String) -> UInt128? {
+        address.apns.map { self.address(Self.words(app, $0.pushType, $0.token)) }
     }
 
     /// Returns texts as bytes that no other texts have.

@@ -10,7 +10,7 @@ import Synchronization
 /// of the log that they are for.
 package final class FleetKeys: Sendable {
     /// The kinds that this version uses.
-    private static let kinds: [SecretKind] = [.signing, .issuer, .ticket, .keyHash]
+    private static let kinds: [SecretKind] = [.signing, .issuer, .webhook, .ticket, .keyHash]
 
     /// The keys of session tickets: a client resumes on any node.
     package let tickets: TicketKeys
@@ -66,6 +66,9 @@ package final class FleetKeys: Sendable {
 
     /// The keys of the local issuer; `nil` while this node must not sign.
     package var tokens: KeyRing? { ring(of: .issuer, .tokens) }
+
+    /// The keys that sign what is posted to webhooks; `nil` while this node must not sign.
+    package var webhooks: KeyRing? { ring(of: .webhook, .webhooks) }
 
     private func ring(of kind: SecretKind, _ timing: KeyRing.Timing) -> KeyRing? {
         let (secrets, now) = (reader.secrets, PostgresLoop.now)

@@ -1,38 +1,61 @@
 import GatewayPostgres
 import Synchronization
 
-/// The lease of a node, and the tasks that it does for the whole fleet.
+/// The lease of a node, the partitions that it pushes to, and the tasks that it does for the whole
+/// fleet.
 package final class FleetLeases: Sendable {
     private let partitions = Mutex<PostgresPartitions?>(nil)
     private let tasks = Mutex<Set<ClusterLease>>([])
     private let loop: PostgresLoop
     private let retention: PostgresRounds<RetentionRound>
+    /// The tokens of push providers.
+    package let tokens: FleetProviderTokens
+    private let drained = Mutex<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>(
+        (false, []))
 
     /// Begins to renew the lease of the node.
     ///
-    /// - Parameter position: The position up to which the node knows the log.
+    /// - Parameters:
+    ///   - position: The position up to which the node knows the log.
+    ///   - pushes: The pushes to the clients of the node's partitions.
     /// - Throws: `PostgresError` when the kernel provides no descriptor.
     init(
-        _ settings: FleetSettings, from position: LogPosition, status: FleetStatus
+        _ settings: FleetSettings, from position: LogPosition, pushes: FleetPushes,
+        status: FleetStatus
     ) throws(PostgresError) {
         loop = try PostgresLoop(name: "leases")
         retention = PostgresRounds(settings.address, on: loop)
-        // A node that does not push takes no partitions of clients.
+        tokens = FleetProviderTokens(settings.address, settings.key, on: loop)
         let partitions = PostgresPartitions(
-            settings.address, settings.durability, from: position, share: .leases, on: loop
+            settings.address, settings.durability, from: position, on: loop
         ) { [weak self] report in
             switch report {
-            case .ready: status.note(lease: nil)
+            case .ready:
+                status.note(lease: nil)
+                pushes.receive(.ready)
             case .unready(let reason): status.note(lease: "\(reason)")
-            case .acquired(let partition): self?.acquire(partition)
-            case .handOver(let partitions): self?.handOver(partitions)
-            case .lost(let partitions): self?.forget(partitions)
+            case .acquired(let partition):
+                if let lease = partition.lease {
+                    self?.acquire(lease)
+                } else {
+                    pushes.receive(report)
+                }
+            case .handOver(let partitions):
+                self?.handOver(partitions.filter { $0.lease != nil })
+                pushes.receive(.handOver(partitions.filter { $0.lease == nil }))
+            case .lost(let partitions):
+                self?.forget(partitions)
+                pushes.receive(.lost(partitions.filter { $0.lease == nil }))
+            case .portion: pushes.receive(report)
+            case .loaded(let partition):
+                if partition.lease == nil { pushes.receive(report) }
             // The reader of the log reports it, too, with more to say.
             case .tailLost: break
-            case .portion, .loaded, .drained: break
+            case .drained: self?.endDraining()
             }
         }
         self.partitions.withLock { $0 = partitions }
+        pushes.use(partitions)
     }
 
     deinit { loop.end() }
@@ -62,8 +85,36 @@ package final class FleetLeases: Sendable {
         }
     }
 
-    private func acquire(_ partition: Partition) {
-        guard let lease = partition.lease else { return }
+    /// Hands the partitions and tasks of the node over; returns once other nodes may take them, or
+    /// after ``drainMax``.
+    func drain() async {
+        partitions.withLock { $0 }?.drain()
+        let deadline = Task {
+            try await Task.sleep(for: Self.drainMax)
+            endDraining()
+        }
+        defer { deadline.cancel() }
+        await withCheckedContinuation { continuation in
+            let isOver = drained.withLock { drained in
+                if !drained.isOver { drained.waiting.append(continuation) }
+                return drained.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// The longest time for a hand-over: others take what is left when the lease has run out.
+    private static let drainMax = Duration.seconds(8)
+
+    private func endDraining() {
+        let waiting = drained.withLock { drained in
+            defer { drained = (true, []) }
+            return drained.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    private func acquire(_ lease: ClusterLease) {
         _ = tasks.withLock { $0.insert(lease) }
     }
 

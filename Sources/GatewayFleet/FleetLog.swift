@@ -103,7 +103,9 @@ package final class FleetLog: EngineLog {
             guard follower.position <= UInt64(read) else { return false }
             let record: ClientRecord
             do {
-                record = try seal.open(row).record(of: key.client)
+                record = try seal.open(
+                    row.content.payload, of: rowKey, tokens: row.ownTokens, hashes
+                ).stored.record(of: key.client)
             } catch {
                 // As if it were not registered: it registers again, which replaces the row.
                 onUnreadableRow(rowKey, error)

@@ -1,8 +1,10 @@
 import GatewayCore
 import GatewayEngine
 import GatewayPostgres
+import GatewayPush
 import GatewayRecords
 import Logging
+import NIOCore
 import ServiceLifecycle
 import Synchronization
 import WidgetModel
@@ -15,6 +17,8 @@ package final class FleetNode: Service {
     package let status: FleetStatus
     /// The lease of the node, and its tasks for the fleet.
     package let leases: FleetLeases
+    /// The pushes of the node.
+    package let pushes: FleetPushes
     private let logger: Logger
     private let relay: Relay
     private let history: BatchHistory
@@ -27,38 +31,52 @@ package final class FleetNode: Service {
 
     /// Begins to read the log.
     ///
-    /// - Parameter onFailure: Called with the reason when this process cannot go on, on the thread
-    ///   of the log; it must end.
+    /// - Parameters:
+    ///   - pushLoop: The loop that decides pushes.
+    ///   - onFailure: Called with the reason when this process cannot go on, on the thread of the
+    ///     log; it must end.
     /// - Throws: `PostgresError` when the kernel provides no descriptor;
     ///   ``LogApplication/Unreadable``.
     package init(
-        _ keys: FleetKeys, _ configuration: EngineConfiguration, services: EngineServices,
+        _ keys: FleetKeys, _ configuration: EngineConfiguration, pushLoop: any EventLoop,
+        services: EngineServices,
         onFailure: @escaping @Sendable (String) -> Void
     ) throws {
         let (hashes, start) = (keys.hashes, keys.start)
         let seal = RegistrationSeal(keys.settings.key)
         let history = BatchHistory(start)
         let state = try start.state(configuration, hashes.store)
-        let parts = EngineParts(
-            configuration, from: state,
-            registry: Registry(streamsMax: configuration.streamsPerClient),
-            cursors: CursorCodec(seal: CursorSeal(hashes.store.stored), history: history),
-            push: nil, services: services)
         let onUnreadableRow: FleetFollower.UnreadableRowReport = { [logger = services.logger] in
             logger.error(
                 "a registration cannot be read; the client has to register again",
                 metadata: ["app": "\($0.app)", "client": "\($0.client)", "reason": "\($1)"])
         }
+        let pushes = FleetPushes(hashes, seal, onUnreadableRow: onUnreadableRow)
+        let push = PushLoop(
+            loop: pushLoop,
+            scheduler: PushScheduler(
+                state.shard, terms: configuration.push, hash: hashes.store.stored, isShared: true),
+            partitions: PushPartitions { Int32(hashes.key(of: $0).part) }, epoch: history.epoch,
+            clock: services.clock, metrics: services.metrics, tracing: services.tracing,
+            logger: services.logger)
+        pushes.use(push)
+        let parts = EngineParts(
+            configuration, from: state,
+            registry: Registry(streamsMax: configuration.streamsPerClient),
+            cursors: CursorCodec(seal: CursorSeal(hashes.store.stored), history: history),
+            push: push, services: services)
         let follower = FleetFollower(
             LogApplication(
                 hashes: hashes.store, decider: state.catalogs.decider,
                 position: UInt64(start.position.last)),
             catalogs: parts.catalogs, registry: parts.registry, accepted: parts.accepted,
-            publisher: parts.publisher, seal: seal, history: history, clock: services.clock,
+            publisher: parts.publisher, seal: seal, hashes: hashes, pushes: pushes,
+            history: history, clock: services.clock,
             onUnreadableRow: onUnreadableRow
         ) { onFailure("\($0)") }
         let (status, relay) = (FleetStatus(services.logger), Relay())
-        let leases = try FleetLeases(keys.settings, from: start.position, status: status)
+        let leases = try FleetLeases(
+            keys.settings, from: start.position, pushes: pushes, status: status)
         var known = KnownPositions()
         known.append(start.position)
         let connection = try PostgresLog(
@@ -106,6 +124,7 @@ package final class FleetNode: Service {
         self.status = status
         self.relay = relay
         self.leases = leases
+        self.pushes = pushes
         logger = services.logger
         self.history = history
         self.records = records
@@ -116,6 +135,8 @@ package final class FleetNode: Service {
         relay.connection.withLock { $0 = nil }
         relay.log.withLock { $0 = nil }
         history.use(nil)
+        pushes.use(nil as PushLoop?)
+        pushes.use(nil as PostgresPartitions?)
         records.close()
     }
 
@@ -140,6 +161,8 @@ package final class FleetNode: Service {
                 await self.maintain()
             }
         }
+        // Others go on before this node's lease has run out.
+        await leases.drain()
     }
 
     /// Forgets the clients that are not connected any more, and makes and drops slices of the log if

@@ -49,13 +49,18 @@ package struct LogApplication: Sendable {
         self.position = position
     }
 
-    /// Returns the clients that a batch registers anew.
+    /// Returns the clients whose registrations a batch changes.
     package static func registered(in batch: LogBatch) -> [RegistrationKey] {
         var keys: Set<RegistrationKey> = []
         for record in batch.records {
-            guard case .registration(let state) = record.content else { continue }
-            keys.insert(
-                RegistrationKey(part: state.part, app: record.app, client: state.client))
+            switch record.content {
+            case .registration(let state):
+                keys.insert(
+                    RegistrationKey(part: state.part, app: record.app, client: state.client))
+            case .addressesLost(let part, let client):
+                keys.insert(RegistrationKey(part: part, app: record.app, client: client))
+            case .change, .catalog, .reload, .removal, .registrationRemoved: break
+            }
         }
         return Array(keys)
     }
@@ -113,21 +118,27 @@ package struct LogApplication: Sendable {
             decider.remove(app: app)
             effects += [.removedApp(app, at: sequence), entry(.removal)]
         case .registration(let state):
-            let key = RegistrationKey(part: state.part, app: app, client: state.client)
-            let client = ClientKey(app: app, client: state.client)
             effects.append(entry(.registration))
-            switch rows[key] {
-            case .some(.some(let stored)):
-                effects.append(.registered(stored.record(of: state.client), client))
-            // As if it were not registered: it registers again, which replaces the row.
-            case .some(.none): effects.append(.removed(client))
-            case .none: break
-            }
+            effects += registered(state.part, ClientKey(app: app, client: state.client), rows)
         case .registrationRemoved(_, let client, _):
             effects += [
                 entry(.registration), .removed(ClientKey(app: app, client: client)),
             ]
-        case .addressesLost: effects.append(entry(.registration))
+        case .addressesLost(let part, let client):
+            effects.append(entry(.registration))
+            effects += registered(part, ClientKey(app: app, client: client), rows)
+        }
+    }
+
+    /// Returns the effect of a registration that changed, if the node holds the client.
+    private func registered(
+        _ part: Int16, _ client: ClientKey, _ rows: [RegistrationKey: StoredRegistration?]
+    ) -> [Effect] {
+        switch rows[RegistrationKey(part: part, app: client.app, client: client.client)] {
+        case .some(.some(let stored)): [.registered(stored.record(of: client.client), client)]
+        // As if it were not registered: it registers again, which replaces the row.
+        case .some(.none): [.removed(client)]
+        case .none: []
         }
     }
 }

@@ -37,7 +37,9 @@ package struct RegistrationSeal: Sendable {
         RegistrationContent(
             digest: hashes.digest(of: payload),
             attributes: hashes.attributes(record.attributes, of: key.app),
-            tokens: Set(record.registration.pushAddresses.map(hashes.address)).sorted(),
+            tokens: Set(
+                record.registration.pushAddresses.compactMap { hashes.token(of: $0, of: key.app) }
+            ).sorted(),
             seenDay: Int32(clamping: seenAt / 86_400_000),
             payload: try close(payload, of: key))
     }
@@ -57,9 +59,25 @@ package struct RegistrationSeal: Sendable {
             .withBytes { Data($0) }
     }
 
+    /// A registration without the push tokens that another client has registered since.
+    struct Opened {
+        var stored: StoredRegistration
+        /// The addresses that it lost.
+        let lost: [DeliveryAddress]
+    }
+
     /// Reads a registration.
-    func open(_ row: RegistrationRow) throws -> StoredRegistration {
-        try StoredRegistration(payload(row), limits: .none)
+    ///
+    /// - Parameter tokens: The hashes of the push tokens that are its own.
+    func open(
+        _ payload: [UInt8], of key: RegistrationKey, tokens: Set<UInt128>, _ hashes: FleetHashes
+    ) throws -> Opened {
+        var stored = try StoredRegistration(self.payload(payload, of: key), limits: .none)
+        let lost = stored.registration.pushAddresses.filter { address in
+            hashes.token(of: address, of: key.app).map { !tokens.contains($0) } ?? false
+        }
+        for address in lost { stored.remove(address) }
+        return Opened(stored: stored, lost: Array(lost))
     }
 
     /// The length before the app keeps app and client apart.

@@ -75,6 +75,15 @@ package struct StoredRegistration: Sendable {
         addressedAt = object["addressedAt"]?.integerValue ?? 0
     }
 
+    /// Removes an address from the client and its controls.
+    package mutating func remove(_ address: DeliveryAddress) {
+        registration.delivery.removeAll { $0 == address }
+        for index in registration.controls.indices
+        where registration.controls[index].delivery == address {
+            registration.controls[index].delivery = nil
+        }
+    }
+
     /// The registration as the shards see it.
     package func record(of client: String) -> ClientRecord {
         ClientRecord(

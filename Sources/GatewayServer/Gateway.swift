@@ -124,10 +124,11 @@ package struct Gateway: Sendable {
         let audiences = Set(bare + bare.map { $0 + "/" })
         if let fleetKeys {
             let hasLocalIssuer = configuration.localIssuer
-            let rings: @Sendable () -> KeyService.Rings? = {
+            let rings: @Sendable () -> KeyService.Rings? = { [current] in
                 fleetKeys.notifications.map {
                     KeyService.Rings(
-                        notifications: $0, tokens: hasLocalIssuer ? fleetKeys.tokens : nil)
+                        notifications: $0, tokens: hasLocalIssuer ? fleetKeys.tokens : nil,
+                        webhooks: current.value.push.hasWebhooks ? fleetKeys.webhooks : nil)
                 }
             }
             guard let present = rings() else { throw SecretError.cryptoFailed }
@@ -157,7 +158,7 @@ package struct Gateway: Sendable {
         requests = LaneExecutor(
             name: "requests", threads: configuration.threads, turn: metrics.turns(of: .requests))
         pushGroup =
-            store != nil && (configuration.push.isActive || !configuration.isDevelopment)
+            configuration.push.isActive || !configuration.isDevelopment || fleetKeys != nil
             ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read sends no close_notify; stopping does not wait long for
@@ -181,7 +182,10 @@ package struct Gateway: Sendable {
             engine = try Engine(
                 configuration.engine, store: store, pushLoop: pushGroup?.next(), services: services)
         case .cluster(let keys):
-            let node = try FleetNode(keys, configuration.engine, services: services) {
+            let node = try FleetNode(
+                keys, configuration.engine, pushLoop: (pushGroup ?? operatorGroup).next(),
+                services: services
+            ) {
                 Self.abandon($0, logger)
             }
             self.node = node
@@ -191,7 +195,10 @@ package struct Gateway: Sendable {
         date = HTTPDateCache(clock: clock)
         senders = try PushSenders(
             configuration.push, pushFiles,
-            share: { issuer in store.map { .stored(in: $0, issuer: issuer) } ?? .unstored },
+            share: { [node] issuer in
+                store.map { .stored(in: $0, issuer: issuer) }
+                    ?? node?.leases.tokens.share(of: issuer) ?? .unstored
+            },
             WebhookPushes.Content(
                 notification: { [signer] order throws(SigningError) in
                     try signer.notification(
@@ -527,10 +534,20 @@ package struct Gateway: Sendable {
     private var sampledLogs: [SampledLog] { [sampledLog] + [engine.push?.log].compactMap(\.self) }
 
     private func startPushing() {
-        guard let store = engine.embedded?.store else { return }
+        let storage: PushLoop.Storage
+        if let store = engine.embedded?.store {
+            storage = .embedded(store)
+        } else if let node {
+            storage = .shared(node.pushes)
+            node.pushes.use { [clients = engine.clients] key, addresses in
+                Task { for address in addresses { try? await clients.drop(address, of: key) } }
+            }
+        } else {
+            return
+        }
         engine.push?.start(
             PushLoop.Dependencies(
-                store: store,
+                storage: storage,
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
                 acceptTime: engine.changes.accepted.time))

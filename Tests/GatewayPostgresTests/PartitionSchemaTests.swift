@@ -173,13 +173,5 @@ import Testing
             #expect(try !offer(first, 4).1)
             #expect(try offer(first, 4).0 == 3)
         }
-        var token = ProviderToken()
-        #expect(token.decision(at: 0) == .offer)
-        #expect(token.decision(at: 10) == .wait)
-        token.adopt([3], endsIn: 5_000, at: 20)
-        #expect(token.decision(at: 5_019) == .use([3]))
-        #expect(token.decision(at: 5_020) == .offer)
-        #expect(token.decision(at: 5_030) == .wait)
-        #expect(token.decision(at: 6_020) == .offer)
     }
 }

@@ -94,7 +94,7 @@ extension APNsPool.Configuration.Key {
         guard let new = mint(clock) else { return nil }
         guard let share else { return new }
         let held = await share.replace(known, new)
-        return key.hasSigned(providerToken: held.text) ? held : new
+        return held != refused && key.hasSigned(providerToken: held.text) ? held : new
     }
 
     /// Returns a new token; `nil` when it cannot be signed.

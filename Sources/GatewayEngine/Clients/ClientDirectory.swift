@@ -253,11 +253,7 @@ package final class ClientDirectory: Sendable {
     package func drop(_ address: DeliveryAddress, of key: ClientKey) async throws {
         _ = try await replaceRegistration(of: key) { base in
             guard var stored = base.stored else { return nil }
-            stored.registration.delivery.removeAll { $0 == address }
-            for index in stored.registration.controls.indices
-            where stored.registration.controls[index].delivery == address {
-                stored.registration.controls[index].delivery = nil
-            }
+            stored.remove(address)
             guard stored.registration != base.stored?.registration else { return nil }
             return RegistrationReplacement(stored, stored.record(of: key.client))
         }

@@ -18,7 +18,7 @@ package struct EngineConfiguration: Sendable {
     /// The maximum number of streams and waiting polls per client.
     package let streamsPerClient: Int
     /// The push settings at the start.
-    var push = PushScheduler.Terms()
+    package var push = PushScheduler.Terms()
 
     /// Creates settings.
     package init(

@@ -28,11 +28,28 @@ package final class PushLoop: @unchecked Sendable {
         case polled(ClientKey)
         /// A client acknowledged everything up to a cursor, judged in an epoch.
         case acknowledged(ClientKey, upTo: UInt64, in: EpochID)
+        /// The partitions that the node owns changed.
+        case partition(PushPartitions.Event)
+        /// What was stored of the contacts of clients may be lost.
+        case contactsLost
+    }
+
+    /// The place where the state of pushes is stored.
+    package enum Storage: Sendable {
+        /// The store in the data directory of this gateway.
+        case embedded(SQLiteStore)
+        /// A place that other nodes share.
+        case shared(any SharedPushes)
+
+        /// `nil` if other nodes share the place.
+        var store: SQLiteStore? { if case .embedded(let store) = self { store } else { nil } }
+        /// `nil` if no other nodes share the place.
+        var shared: (any SharedPushes)? { if case .shared(let place) = self { place } else { nil } }
     }
 
     /// The parts of the gateway that the shell uses.
     package struct Dependencies: Sendable {
-        let store: SQLiteStore
+        let storage: Storage
         /// Removes an address from a client's registration.
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
         /// Returns the sender for a push; `nil` if none is configured.
@@ -41,12 +58,12 @@ package final class PushLoop: @unchecked Sendable {
         let acceptTime: @Sendable (UInt64) -> Int64?
 
         package init(
-            store: SQLiteStore,
+            storage: Storage,
             drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
             sender: @escaping @Sendable (DuePush) -> (any PushSender)?,
             acceptTime: @escaping @Sendable (UInt64) -> Int64?
         ) {
-            self.store = store
+            self.storage = storage
             self.drop = drop
             self.sender = sender
             self.acceptTime = acceptTime
@@ -58,16 +75,20 @@ package final class PushLoop: @unchecked Sendable {
     /// The interval between censuses; a statusCounts visits every client.
     private static let censusInterval = TimeAmount.seconds(10)
     /// The maximum number of clients, and of attempts, persisted in one transaction.
-    private static let savedMax = 1_000
+    static let savedMax = 1_000
     /// The maximum number of attempts waiting to be persisted; beyond it the oldest are dropped.
     private static let attemptsMax = 100_000
     /// The longest single wait, in milliseconds; longer waits are split.
     private static let waitMax: Int64 = 86_400_000
+    /// The maximum number of clients whose evidence is read at once.
+    package static let evidenceMax = 200
+    /// The maximum number of clients that are restored before other events are looked at.
+    static let restoredMax = 16
 
     let loop: any EventLoop
     /// Push problems that need an operator.
     package let events = PushAlerts()
-    private let clock: GatewayClock
+    let clock: GatewayClock
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let tracing: GatewayTracing?
@@ -76,7 +97,12 @@ package final class PushLoop: @unchecked Sendable {
     private let inbox = Mutex<(events: [Event], isScheduled: Bool)>(([], false))
     private let reachedPosition: Atomic<UInt64>
     private let lastStatusCounts = Mutex(PushScheduler.StatusCounts())
-    private var scheduler: PushScheduler
+    var scheduler: PushScheduler
+    /// `nil` if no other node pushes to the clients.
+    var partitions: PushPartitions?
+    var contacts = ClientContacts()
+    /// The partitions that are handed over once the pushes in flight have ended.
+    var leaving: [PushPartitions.ID: Int64] = [:]
     private var dependencies: Dependencies?
     /// The epoch of the cursors that pushes carry.
     private var epoch: EpochID
@@ -86,14 +112,20 @@ package final class PushLoop: @unchecked Sendable {
     private var pending = CircularBuffer<Event>()
     private let turn: TurnRecorder
     private var isSaving = false
-    private var isStopping = false
+    /// The time at which the position up to which nothing is owed is stored next.
+    var clearDue: Int64 = 0
+    var isStopping = false
 
     /// Creates a loop that sends no push before ``start(_:)``.
-    init(
-        loop: any EventLoop, scheduler: PushScheduler, epoch: EpochID, clock: GatewayClock,
-        metrics: GatewayMetrics, tracing: GatewayTracing?, logger: Logger
+    ///
+    /// - Parameter partitions: The clients that the node pushes to; `nil` for all.
+    package init(
+        loop: any EventLoop, scheduler: PushScheduler, partitions: PushPartitions? = nil,
+        epoch: EpochID, clock: GatewayClock, metrics: GatewayMetrics, tracing: GatewayTracing?,
+        logger: Logger
     ) {
         self.loop = loop
+        self.partitions = partitions
         self.epoch = epoch
         self.scheduler = scheduler
         self.clock = clock
@@ -142,7 +174,9 @@ package final class PushLoop: @unchecked Sendable {
         -> PushScheduler.Resent
     {
         try await loop.submit { [self] in
-            guard dependencies != nil, !isStopping else { return .busy }
+            guard let dependencies, !isStopping, dependencies.storage.shared?.mayPush ?? true else {
+                return .busy
+            }
             let resent = scheduler.resend(key, channel: channel, now: now)
             act()
             return resent
@@ -164,7 +198,10 @@ package final class PushLoop: @unchecked Sendable {
         loop.execute { [self] in
             self.dependencies = dependencies
             act()
-            save()
+            switch dependencies.storage {
+            case .embedded: save()
+            case .shared(let place): share(place)
+            }
             count()
         }
     }
@@ -179,7 +216,7 @@ package final class PushLoop: @unchecked Sendable {
         }.get()
         await drain()
         while let batch = try? await loop.submit({ self.takeBatch() }).get(), !batch.isEmpty {
-            guard let store = try? await loop.submit({ self.dependencies?.store }).get(),
+            guard let store = try? await loop.submit({ self.dependencies?.storage.store }).get(),
                 await Self.write(batch, to: store, logger)
             else { return }
         }
@@ -188,7 +225,7 @@ package final class PushLoop: @unchecked Sendable {
     // MARK: The loop
 
     /// Monotonic milliseconds.
-    private var now: Int64 { clock.now() }
+    var now: Int64 { clock.now() }
 
     /// The CPU time after which the loop is yielded to push results and operators' questions.
     private static let turnNanoseconds: Int64 = 2_000_000
@@ -198,8 +235,12 @@ package final class PushLoop: @unchecked Sendable {
         let began = gateway_thread_cpu_nanoseconds()
         let now = now
         var hasTime = true
-        while hasTime, takeInbox(), let event = pending.popFirst() {
-            apply(event, now: now)
+        while hasTime {
+            if takeInbox(), let event = pending.popFirst() {
+                apply(event, now: now)
+            } else if !restoreClients(now: now) {
+                break
+            }
             hasTime = gateway_thread_cpu_nanoseconds() - began < Self.turnNanoseconds
         }
         reachedPosition.store(scheduler.position, ordering: .relaxed)
@@ -222,22 +263,36 @@ package final class PushLoop: @unchecked Sendable {
 
     private func apply(_ event: Event, now: Int64) {
         switch event {
-        case .log(.entry(let entry)): scheduler.apply(entry, now: now)
+        case .log(.entry(let entry)):
+            if case .removal = entry.body { partitions?.removed(app: entry.app) }
+            scheduler.apply(entry, now: now)
         case .log(.registered(let record, let app, _)):
+            let key = ClientKey(app: app, client: record.client)
+            guard partitions?.registered(record, key) ?? true else { break }
             scheduler.registered(record, app: app, now: now)
         case .log(.confirmed(let record, let app, _)):
             scheduler.confirmed(record, app: app, now: now)
-        case .log(.removed(let key)): scheduler.removed(key)
+        case .log(.removed(let key)):
+            partitions?.removed(key)
+            scheduler.removed(key)
         case .log(.sealed(let versions)): scheduler.adopt(versions)
         case .log(.traced): break
         case .log(.epoch(let epoch)): begin(epoch, now: now)
         case .streamOpened(let key, let cursor, let epoch):
             // A cursor that has been voided since confirms nothing.
-            scheduler.streamOpened(key, resuming: isVoid(epoch) ? 0 : cursor, now: now)
-        case .streamEnded(let key): scheduler.streamEnded(key, now: now)
+            let cursor = isVoid(epoch) ? 0 : cursor
+            if partitions != nil { contacts.streamOpened(key, resuming: cursor) }
+            scheduler.streamOpened(key, resuming: cursor, now: now)
+        case .streamEnded(let key):
+            if partitions != nil { contacts.streamEnded(key) }
+            scheduler.streamEnded(key, now: now)
         case .polled(let key): scheduler.polled(key, now: now)
         case .acknowledged(let key, let cursor, let epoch):
-            if !isVoid(epoch) { scheduler.acknowledged(key, upTo: cursor, now: now) }
+            guard !isVoid(epoch) else { break }
+            if partitions != nil { contacts.acknowledged(key, upTo: cursor) }
+            scheduler.acknowledged(key, upTo: cursor, now: now)
+        case .partition(let event): apply(event, now: now)
+        case .contactsLost: contacts.repeatStreams()
         }
     }
 
@@ -247,7 +302,7 @@ package final class PushLoop: @unchecked Sendable {
     private func begin(_ epoch: EpochID, now: Int64) {
         self.epoch = epoch
         scheduler.forgetPositions(now: now)
-        guard let store = dependencies?.store else { return }
+        guard let store = dependencies?.storage.store else { return }
         // Once this is stored, the next start need not repeat it.
         let changed = scheduler.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
         scheduler.putBack(changed.filter { $0.saved == nil }.map { $0.key })
@@ -264,20 +319,30 @@ package final class PushLoop: @unchecked Sendable {
     }
 
     /// Performs the scheduler's actions and schedules the next wake-up.
-    private func act() {
+    func act() {
         guard let dependencies, !isStopping else { return }
         // A push that ends at once leads to further actions.
         var actions = scheduler.takeActions()
+        var questions: [ClientKey] = []
         while !actions.isEmpty {
-            for action in actions { perform(action, dependencies) }
+            for action in actions {
+                if case .readEvidence(let key) = action {
+                    questions.append(key)
+                } else {
+                    perform(action, dependencies)
+                }
+            }
             actions = scheduler.takeActions()
         }
+        readEvidence(of: questions, dependencies)
         schedule()
     }
 
     private func perform(_ action: PushScheduler.Action, _ dependencies: Dependencies) {
         switch action {
         case .push(let order): push(order, dependencies)
+        // Read together.
+        case .readEvidence: break
         case .drop(let key, let address):
             let logger = logger
             Task {
@@ -347,17 +412,26 @@ package final class PushLoop: @unchecked Sendable {
                 reason: report.reason ?? outcome.rawValue,
                 topics: alert == .pairingRefused ? order.topics(of: report) : nil, dependencies)
         }
+        if dependencies?.storage.store != nil {
+            record(order, report, outcome, milliseconds: now - began)
+        }
+        scheduler.finished(
+            order.number, report.result, now: now, random: .random(in: .min ... .max))
+        act()
+    }
+
+    /// Records an attempt, to be persisted.
+    private func record(
+        _ order: DuePush, _ report: PushReport, _ outcome: PushOutcome, milliseconds: Int64
+    ) {
         attempts.append(
             PushAttemptRow(
                 at: clock.wallMilliseconds(),
                 key: RegistrationKey(app: order.client.app, client: order.client.client),
                 channel: order.channel, outcome: outcome.rawValue, reason: report.reason,
-                reference: report.reference, milliseconds: now - began,
+                reference: report.reference, milliseconds: milliseconds,
                 sequence: order.content.sequence > 0 ? order.content.sequence : nil))
         if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
-        scheduler.finished(
-            order.number, report.result, now: now, random: .random(in: .min ... .max))
-        act()
     }
 
     /// Logs when the pushes to an address begin to fail and when they succeed again, and at debug
@@ -449,7 +523,7 @@ package final class PushLoop: @unchecked Sendable {
     /// Persists changes and schedules the next save: at once if there is more, otherwise after an
     /// interval.
     private func save() {
-        guard let store = dependencies?.store, !isSaving, !isStopping else { return }
+        guard let store = dependencies?.storage.store, !isSaving, !isStopping else { return }
         let batch = takeBatch()
         guard !batch.isEmpty else {
             loop.scheduleTask(in: Self.savingInterval) { self.save() }

@@ -384,7 +384,8 @@ package struct GatewayConfiguration: Sendable {
 
     /// The options that a node of a cluster does not apply.
     private static let withoutCluster = [
-        "retention", "limits.clientsPerApp", "limits.logBytesPerApp", "signing.algorithm",
+        "retention", "limits.clientsPerApp", "limits.logBytesPerApp", "push.attempts",
+        "push.attemptsAge", "signing.algorithm",
     ]
 
     /// Rejects what a node of a cluster cannot do, and names what it does not apply.
@@ -395,10 +396,6 @@ package struct GatewayConfiguration: Sendable {
         for key in texts.keys.sorted()
         where Self.withoutCluster.contains(where: { key == $0 || key.hasPrefix($0 + ".") }) {
             notices.append("\(key): has no effect with cluster.url in this version")
-        }
-        let pushes = push.hasWebhooks ? "webhooks.enabled" : "apns"
-        if push.isActive {
-            layers.fault(pushes, "pushes are not available with cluster.url in this version")
         }
     }
 

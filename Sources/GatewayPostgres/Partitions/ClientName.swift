@@ -51,23 +51,15 @@ package struct PushStateRow: Sendable, Equatable {
 package struct PartitionRegistration: Sendable, Equatable {
     /// The client.
     package let name: ClientName
-    /// Its revision; never used twice.
-    package let revision: Int64
-    /// The head of the log when it was decided.
-    package let sequence: Int64
-    /// The keyed hash of its content.
-    package let digest: Int64
+    /// The hashes of the push tokens that still belong to the client.
+    package let ownTokens: Set<UInt128>
     /// The registration, in the store's format.
     package let payload: [UInt8]
 
     /// Creates a row.
-    package init(
-        name: ClientName, revision: Int64, sequence: Int64, digest: Int64, payload: [UInt8]
-    ) {
+    package init(name: ClientName, ownTokens: Set<UInt128>, payload: [UInt8]) {
         self.name = name
-        self.revision = revision
-        self.sequence = sequence
-        self.digest = digest
+        self.ownTokens = ownTokens
         self.payload = payload
     }
 }

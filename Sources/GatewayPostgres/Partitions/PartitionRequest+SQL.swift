@@ -38,7 +38,10 @@ extension PartitionRequest: PostgresRequest {
     private static let registrations = PostgresStatement(
         "registrations",
         sql: """
-            SELECT h.head, r.app, r.client, r.revision, r.seq, r.digest, r.payload
+            SELECT h.head, r.app, r.client, r.payload, ARRAY(
+                SELECT t.token FROM unnest(r.tokens) t(token)
+                JOIN tg.push_address p ON p.token = t.token
+                WHERE p.part = r.part AND p.app = r.app AND p.client = r.client)
             FROM (SELECT max(last) AS head FROM tg.log) h LEFT JOIN LATERAL (
               SELECT * FROM tg.live_registration WHERE part = $1::bigint::smallint
                 AND (app, client) > ($2::text, $3::text)
@@ -150,8 +153,7 @@ extension PartitionRequest: PostgresRequest {
                 found.append(
                     PartitionRegistration(
                         name: ClientName(app: try row.text(1), client: try row.text(2)),
-                        revision: try row.integer(3), sequence: try row.integer(4),
-                        digest: try row.integer(5), payload: try row.bytes(6)))
+                        ownTokens: Set(try row.uuids(4)), payload: try row.bytes(3)))
             }
             return .loaded(
                 PartitionPortion(

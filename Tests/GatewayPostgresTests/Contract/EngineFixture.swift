@@ -141,7 +141,7 @@ struct EngineFixture: Sendable {
         let keys = try await keys(of: number, of: cluster)
         let node = try FleetNode(
             keys, EngineConfiguration(limits: limits, streamsPerClient: 4),
-            services: services(group)
+            pushLoop: group.next(), services: services(group)
         ) { fatalError($0) }
         try await node.ready()
         return (

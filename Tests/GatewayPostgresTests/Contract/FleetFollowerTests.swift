@@ -46,7 +46,7 @@ import WidgetModel
                     loops: loops, push: nil,
                     sealer: VersionSealer(VersionCompactor(floor: 0), loops: loops, push: nil),
                     tracing: nil),
-                seal: seal, history: BatchHistory(), clock: clock,
+                seal: seal, hashes: hashes, pushes: nil, history: BatchHistory(), clock: clock,
                 onUnreadableRow: { [unreadable] key, _ in
                     unreadable.update { $0.append(key.client) }
                 }

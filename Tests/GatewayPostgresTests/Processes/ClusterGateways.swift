@@ -1,3 +1,4 @@
+import APNsSimulator
 import Foundation
 import GatewaySigning
 import GatewayTLS
@@ -17,9 +18,13 @@ final class ClusterGateways: Sendable {
     private let certificates: DevelopmentCertificates
     private let issuer: TokenIssuer
     private let now = Int64(Date().timeIntervalSince1970)
+    /// `nil` where nothing is pushed.
+    let apns: APNsServer?
 
     /// Prepares a cluster without running gateways.
-    init(_ cluster: ClusterFixture) throws {
+    ///
+    /// - Parameter pushes: Whether the gateways push, through a push service of their own.
+    init(_ cluster: ClusterFixture, pushes: Bool = false) throws {
         self.cluster = cluster
         folder = try GatewayProcess.temporaryDirectory()
         certificates = try DevelopmentCertificates.ensure(in: folder, now: now)
@@ -29,6 +34,32 @@ final class ClusterGateways: Sendable {
         let fleetKey = folder + "/fleet.key"
         try Data((0..<32).map { UInt8($0) }).write(to: URL(filePath: fleetKey))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: fleetKey)
+        apns = pushes ? try Self.pushService(in: folder, certificates) : nil
+    }
+
+    private static func pushService(
+        in folder: String, _ certificates: DevelopmentCertificates
+    ) throws -> APNsServer {
+        var terms = SimulatedAPNs.Terms()
+        terms.environment = .production
+        let key = try SigningKey(generating: .es256)
+        try key.save(to: folder + "/apns.p8")
+        terms.keys = [try ProviderKey(id: "KEY1234567", team: "TEAM123456", key: key.publicKey)]
+        return try APNsServer(
+            terms,
+            APNsServer.Settings(
+                certificate: .file(certificates.certificate), key: .file(certificates.key)))
+    }
+
+    /// The lines of a node's configuration about pushes.
+    private var pushing: String {
+        guard let apns else { return "" }
+        return """
+            apns:
+              - { app: \(Self.app), team: TEAM123456, keyID: KEY1234567, key: \(folder)/apns.p8,
+                  environment: production }
+            push: { apnsProduction: "127.0.0.1:\(apns.port)", apnsCA: \(certificates.ca) }
+            """
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -50,6 +81,7 @@ final class ClusterGateways: Sendable {
           url: \(cluster.url(user: "node\(node)"))
           key: \(folder)/fleet.key
           durability: \(cluster.standby == nil ? "primary" : "quorum")
+        \(pushing)
         """.write(toFile: file, atomically: true, encoding: .utf8)
         return try GatewayProcess(configuration: file)
     }
@@ -93,13 +125,25 @@ final class ClusterGateways: Sendable {
     }
 
     /// Registers a client with a widget for each of `characters`; returns the answer.
+    ///
+    /// - Parameter pushToken: The push token of the device; `nil` for none.
     func register(
-        _ client: String, _ characters: [String], at node: GatewayProcess
+        _ client: String, _ characters: [String], pushToken: String? = nil, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
-        try http(node).register(
+        let apns: [JSONValue] =
+            pushToken.map {
+                [
+                    [
+                        "type": "apns", "pushType": "widgets", "token": .string($0),
+                        "environment": "production",
+                    ]
+                ]
+            } ?? []
+        return try http(node).register(
             client, app: Self.app, token: token(client),
             [
                 "platform": "iOS",
+                "delivery": .array([["type": "stream"]] + apns),
                 "widgets": .array(
                     characters.map {
                         [
@@ -117,6 +161,15 @@ final class ClusterGateways: Sendable {
         try http(node).post(
             [event(source: "test", id: id, entity: "Character", key: character)], app: Self.app,
             token: backend())
+    }
+
+    /// Acknowledges everything up to a cursor.
+    func acknowledge(
+        _ client: String, upTo cursor: String, at node: GatewayProcess
+    ) throws -> TestHTTPAnswer {
+        try http(node).request(
+            "POST", "/v1/apps/\(Self.app)/clients/\(client)/acks", token: token(client),
+            body: JSONValue.object(["cursor": .string(cursor)]).text)
     }
 
     /// Opens the stream of a client.

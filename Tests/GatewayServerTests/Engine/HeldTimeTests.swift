@@ -56,8 +56,8 @@ import WidgetModel
         let pushes = Pushes(clock)
         push.start(
             PushLoop.Dependencies(
-                store: fixture.store, drop: { _, _ in }, sender: { _ in pushes },
-                acceptTime: { _ in nil }))
+                storage: .embedded(fixture.store), drop: { _, _ in },
+                sender: { _ in pushes }, acceptTime: { _ in nil }))
         try await fixture.putCatalog()
         try await fixture.register(
             "phone",

@@ -1,0 +1,106 @@
+import APNsSimulator
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// Pushes of two gateways to the clients that they share.
+@Suite(.enabled(if: PostgresServer.isInstalled)) struct FleetPushTests {
+    private static let devices = 24
+
+    private struct World {
+        let gateways: ClusterGateways
+        let apns: APNsServer
+
+        init() throws {
+            gateways = try ClusterGateways(ClusterFixture(), pushes: true)
+            apns = try #require(gateways.apns)
+        }
+
+        /// Registers devices, alternately at the nodes.
+        func register(at nodes: [GatewayProcess]) throws {
+            for number in 0..<FleetPushTests.devices {
+                let answer = try gateways.register(
+                    "phone\(number)", ["panda"], pushToken: token(number),
+                    at: nodes[number % nodes.count])
+                #expect(answer.status == 201, "\(answer.text)")
+            }
+        }
+
+        func token(_ number: Int) -> String {
+            String(repeating: "a", count: 60) + String(number + 1_000)
+        }
+
+        /// Posts a change that concerns all devices.
+        func change(_ id: String, at node: GatewayProcess) throws {
+            let answer = try gateways.change("panda", id: id, at: node)
+            #expect(answer.status == 202, "\(answer.text)")
+        }
+
+        /// Waits until this many pushes were accepted, and a moment for more.
+        func expectTaken(_ count: Int, _ node: GatewayProcess) async throws {
+            for _ in 0..<800 where apns.record.taken < count {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            try await Task.sleep(for: .seconds(1))
+            #expect(apns.record.taken == count, "\(node.standardErrorTail)")
+            #expect(apns.record.violations.isEmpty)
+        }
+    }
+
+    @Test func `each device is pushed to once, whichever node it registered at`() async throws {
+        let world = try World()
+        let nodes = [try world.gateways.start(1), try world.gateways.start(2)]
+        #expect(try world.gateways.putCatalog(nodes[0]) == 201)
+        try world.register(at: nodes)
+        try world.change("1", at: nodes[1])
+        try await world.expectTaken(Self.devices, nodes[0])
+        #expect(world.apns.record.devices.count == Self.devices)
+        #expect(world.apns.record.providerTokens.count == 1, "of both nodes")
+        await world.apns.stop()
+    }
+
+    @Test func `the other node pushes for one that was killed, and repeats nothing`() async throws {
+        let world = try World()
+        let (one, other) = (try world.gateways.start(1), try world.gateways.start(2))
+        #expect(try world.gateways.putCatalog(one) == 201)
+        try world.register(at: [one, other])
+        try world.change("1", at: one)
+        try await world.expectTaken(Self.devices, one)
+        one.kill()
+        // Other devices: those from before have spent their budget for the moment.
+        for number in 0..<Self.devices {
+            _ = try world.gateways.register(
+                "pad\(number)", ["hero"], pushToken: world.token(number + 100), at: other)
+        }
+        _ = try world.gateways.change("hero", id: "2", at: other)
+        try await world.expectTaken(2 * Self.devices, other)
+        #expect(world.apns.record.devices.count == 2 * Self.devices)
+        await world.apns.stop()
+    }
+
+    @Test func `who confirms at another node is not pushed to`() async throws {
+        let world = try World()
+        let nodes = [try world.gateways.start(1), try world.gateways.start(2)]
+        #expect(try world.gateways.putCatalog(nodes[0]) == 201)
+        try world.register(at: nodes)
+        // Each has a stream at the node where it did not register.
+        let streams = try (0..<Self.devices).map {
+            try world.gateways.stream("phone\($0)", from: nil, at: nodes[($0 + 1) % 2])
+        }
+        for stream in streams { #expect(stream.status == 200) }
+        try await Task.sleep(for: .seconds(1))
+        try world.change("1", at: nodes[0])
+        for (number, stream) in streams.enumerated() {
+            while try stream.next() != ["panda"] {}
+            let answer = try world.gateways.acknowledge(
+                "phone\(number)", upTo: try #require(stream.cursor), at: nodes[(number + 1) % 2])
+            #expect(answer.status == 204, "\(answer.text)")
+        }
+        // Beyond the time that a stream has to confirm.
+        try await Task.sleep(for: .seconds(25))
+        #expect(world.apns.record.taken == 0)
+        for stream in streams { stream.close() }
+        await world.apns.stop()
+    }
+}
