@@ -5,7 +5,7 @@ import GatewayPostgres
 /// The tokens of push providers, one for each key, which all nodes use: providers refuse tokens that
 /// change too often.
 package struct FleetProviderTokens: Sendable {
-    /// The time for which a token is in force, in seconds; providers accept it for an hour.
+    /// The lifetime of a token, in seconds; providers accept it for an hour.
     private static let lifetime: Int32 = 3_000
     private static let kind = "provider-token"
 

@@ -22,7 +22,7 @@ extension PushLoop {
     }
 
     /// The longest wait for the pushes in flight to the clients of a partition that another node
-    /// takes over, in milliseconds: with pushes whose result is not known it pushes again.
+    /// takes over, in milliseconds. The other node repeats a push whose result is not known.
     private static let leavingMax: Int64 = 5_000
 
     /// Restores some clients of loaded partitions; returns whether there were any.
@@ -85,7 +85,7 @@ extension PushLoop {
         _ changed: [(key: ClientKey, saved: PushScheduler.SavedClient?)], in place: any SharedPushes
     ) {
         let rows = changed.compactMap { key, saved -> PushProgressRow? in
-            // That of a client that was removed goes with its registration.
+            // The database removes the state of a client together with its registration.
             guard let saved, let progress = scheduler.progress(of: key),
                 let partition = partitions?.partition(of: key)
             else { return nil }
@@ -95,7 +95,8 @@ extension PushLoop {
         if !rows.isEmpty { place.store(rows) }
     }
 
-    /// Stores that nothing is owed but what the rows say, all of which were stored.
+    /// Stores the position up to which clients are owed only the changes that their rows state. All
+    /// rows must have been stored before.
     private func storeClear(in place: any SharedPushes) {
         guard now >= clearDue, let partitions else { return }
         clearDue = now + Self.clearInterval

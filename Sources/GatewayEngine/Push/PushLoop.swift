@@ -30,7 +30,7 @@ package final class PushLoop: @unchecked Sendable {
         case acknowledged(ClientKey, upTo: UInt64, in: EpochID)
         /// The partitions that the node owns changed.
         case partition(PushPartitions.Event)
-        /// What was stored of the contacts of clients may be lost.
+        /// The stored contacts of clients may be lost.
         case contactsLost
     }
 

@@ -34,7 +34,7 @@ package struct PushProgressRow: Sendable {
     package let partition: PushPartitions.ID
     /// The client.
     package let key: ClientKey
-    /// How far it was told.
+    /// The sequence up to which it was told everything.
     package let progress: PushScheduler.Progress
     /// The state of its pushes.
     package let saved: PushScheduler.SavedClient
@@ -42,7 +42,7 @@ package struct PushProgressRow: Sendable {
 
 /// The contact of a client with a node.
 package struct ClientContact: Sendable, Equatable {
-    /// Whether it has a stream.
+    /// Whether a stream of the client is open.
     package var isStreaming: Bool
     /// The highest cursor that it acknowledged, or resumed a stream with; 0 for none.
     package var confirmed: UInt64

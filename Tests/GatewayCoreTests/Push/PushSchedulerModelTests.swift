@@ -134,8 +134,8 @@ struct PushHistory {
         }
     }
 
-    /// Returns the sequence up to which pushes told a client. Another owner does not know by which
-    /// token.
+    /// Returns the sequence up to which pushes told a client: by its present token, or by any token
+    /// where nodes share the clients, because an owner does not know the earlier tokens.
     private func told(_ client: Client, _ token: String) -> UInt64 {
         isShared ? client.told.values.max() ?? 0 : client.told[token, default: 0]
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayFleet
 
-/// What a node says of its connections to the servers.
+/// The status of a node's connections to the servers.
 @Suite struct FleetStatusTests {
     /// A log handler that keeps the reasons of warnings, and other messages.
     private struct Handler: LogHandler {
