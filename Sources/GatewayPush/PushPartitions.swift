@@ -211,7 +211,7 @@ package struct PushPartitions: Sendable {
     /// - Parameter position: The position up to which the log was applied.
     package mutating func restorations(at position: UInt64, limit: Int) -> [Restored] {
         var restored: [Restored] = []
-        for number in loading.sorted() where restored.count < limit {
+        for number in loading where restored.count < limit {
             guard var holding = holdings[number], var rows = holding.loading, rows.isComplete,
                 rows.asOf <= position
             else { continue }

@@ -80,10 +80,8 @@ extension PushScheduler {
         return Progress(told: told, isOwed: attempts.contains { $0.isUnreported })
     }
 
-    /// Returns whether a push to a client is in flight.
-    package func isPushing(to keys: Set<ClientKey>) -> Bool {
-        underWay.values.contains { keys.contains($0.client) }
-    }
+    /// The clients to which pushes are in flight.
+    package var clientsUnderWay: Set<ClientKey> { Set(underWay.values.lazy.map(\.client)) }
 
     /// Stops the pushes to a client that another node takes over.
     package mutating func release(_ key: ClientKey) {

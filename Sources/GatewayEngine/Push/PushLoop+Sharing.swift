@@ -76,7 +76,7 @@ extension PushLoop {
         store(changed, in: place)
         let isFull = changed.count == Self.savedMax
         if !isFull { storeClear(in: place) }
-        for (id, end) in leaving { settle(id, orAfter: end, in: place) }
+        settleLeaving(in: place)
         loop.scheduleTask(in: isFull ? .zero : Self.sharingInterval) { self.share(place) }
     }
 
@@ -103,13 +103,19 @@ extension PushLoop {
         for id in partitions.complete { place.store(clear: scheduler.position, of: id) }
     }
 
-    /// Hands a partition over once no push to its clients is in flight.
-    private func settle(
-        _ id: PushPartitions.ID, orAfter end: Int64, in place: any SharedPushes
-    ) {
-        guard let clients = partitions?.clients(of: id),
-            now >= end || isStopping || !scheduler.isPushing(to: clients)
-        else { return }
+    /// Hands over the partitions with no push in flight to their clients, and those that waited for
+    /// the longest time.
+    private func settleLeaving(in place: any SharedPushes) {
+        guard !leaving.isEmpty, let partitions else { return }
+        let busy = Set(scheduler.clientsUnderWay.compactMap(partitions.partition))
+        let now = now
+        for (id, end) in leaving where now >= end || isStopping || !busy.contains(id) {
+            settle(id, in: place)
+        }
+    }
+
+    private func settle(_ id: PushPartitions.ID, in place: any SharedPushes) {
+        guard let clients = partitions?.clients(of: id) else { return }
         let changed = scheduler.takeChanged(
             among: clients, now: now, wall: clock.wallMilliseconds())
         store(changed, in: place)
