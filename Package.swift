@@ -118,6 +118,7 @@ let package = Package(
                 .embedInCode("Schema/slices.sql"), .embedInCode("Schema/append.sql"),
                 .embedInCode("Schema/partitions.sql"), .embedInCode("Schema/snapshots.sql"),
                 .embedInCode("Schema/secrets.sql"), .embedInCode("Schema/move.sql"),
+                .embedInCode("Schema/history.sql"),
                 .embedInCode("Schema/rights.sql"),
             ]),
 
@@ -271,13 +272,20 @@ let package = Package(
         .executableTarget(
             name: "gateway-faults",
             dependencies: [
-                "GatewaySigning", "GatewayTestSupport", "WidgetModel", "ArgumentParser",
+                "ClusterTestSupport", "GatewayPostgres", "GatewaySigning", "GatewayTestSupport",
+                "WidgetModel", "ArgumentParser",
             ]),
 
         // Tests.
         .target(
             name: "GatewayTestSupport",
             dependencies: ["CurlMulti", "GatewayCore", "GatewayTLS", "WidgetModel"]),
+        .target(
+            name: "ClusterTestSupport",
+            dependencies: [
+                "APNsSimulator", "GatewayPostgres", "GatewaySigning", "GatewayTestSupport",
+                "GatewayTLS", "WidgetModel",
+            ]),
         .testTarget(name: "WidgetModelTests", dependencies: ["GatewayTestSupport", "WidgetModel"]),
         .testTarget(
             name: "GatewayCoreTests",
@@ -313,7 +321,8 @@ let package = Package(
         .testTarget(
             name: "GatewayPostgresTests",
             dependencies: [
-                "APNsSimulator", "CPostgres", "GatewayCluster", "GatewayCore", "GatewayDelivery",
+                "APNsSimulator", "CPostgres", "ClusterTestSupport", "GatewayCluster", "GatewayCore",
+                "GatewayDelivery",
                 "GatewayEngine", "GatewayFleet", "GatewayPostgres", "GatewayRecords",
                 "GatewaySettings",
                 "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",

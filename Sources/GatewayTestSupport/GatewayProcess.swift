@@ -15,6 +15,7 @@ package final class GatewayProcess: @unchecked Sendable {
     package let data: String
     private let ownsData: Bool
     private let configuration: String?
+    private let authority: String?
     let admin: String
     private let program: String?
     private let environment: [String: String]
@@ -27,12 +28,13 @@ package final class GatewayProcess: @unchecked Sendable {
     ///   - configuration: A configuration file; `nil` for the development mode.
     ///   - program: The daemon's program; `nil` for ``program()``.
     ///   - admin: Host and port of the admin port. Default: a port that is not announced.
+    ///   - ca: The CA that its certificate chains to. Default: the development mode's.
     ///   - environment: Variables set beside this process's own.
     ///   - wrapper: A program and its arguments that then becomes the daemon, such as `prlimit`.
     /// - Throws: ``TestFailure`` with the end of its standard error when it does not start.
     package init(
         program: String? = nil, data: String? = nil, configuration: String? = nil,
-        admin: String = "127.0.0.1:0", environment: [String: String] = [:],
+        admin: String = "127.0.0.1:0", ca: String? = nil, environment: [String: String] = [:],
         wrapper: [String] = [], startsNow: Bool = true
     ) throws {
         ownsData = data == nil
@@ -40,6 +42,7 @@ package final class GatewayProcess: @unchecked Sendable {
         self.program = program
         self.configuration = configuration
         self.admin = admin
+        authority = ca
         self.environment = environment
         self.wrapper = wrapper
         if startsNow { try start() }
@@ -55,8 +58,8 @@ package final class GatewayProcess: @unchecked Sendable {
     /// `https://HOST:PORT` of the running daemon.
     package var url: String { lock.withLock { address } }
 
-    /// The CA that the development mode's certificate chains to.
-    package var ca: String { data + "/certs/ca.pem" }
+    /// The CA that its certificate chains to.
+    package var ca: String { authority ?? data + "/certs/ca.pem" }
 
     /// The process id of the running daemon; 0 when none runs.
     package var pid: Int32 { lock.withLock { child?.pid ?? 0 } }

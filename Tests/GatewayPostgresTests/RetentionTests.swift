@@ -1,3 +1,4 @@
+import ClusterTestSupport
 import GatewayTestSupport
 import Testing
 import WidgetModel

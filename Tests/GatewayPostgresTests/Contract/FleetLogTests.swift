@@ -1,3 +1,4 @@
+import ClusterTestSupport
 import GatewayCore
 import GatewayTestSupport
 import Testing

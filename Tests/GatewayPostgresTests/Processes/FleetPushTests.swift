@@ -1,4 +1,5 @@
 import APNsSimulator
+import ClusterTestSupport
 import Foundation
 import GatewayTestSupport
 import Testing

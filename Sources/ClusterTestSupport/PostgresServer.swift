@@ -5,7 +5,7 @@ import Synchronization
 
 /// A PostgreSQL server of its own in a temporary directory, reached by a Unix socket. It is killed,
 /// and its directory removed, when the value goes.
-final class PostgresServer: Sendable {
+package final class PostgresServer: Sendable {
     /// The directory of the newest server's programs, as Debian installs them; empty without one.
     private static let programs: String = {
         let root = "/usr/lib/postgresql/"
@@ -16,17 +16,17 @@ final class PostgresServer: Sendable {
 
     /// Whether the server's programs are installed. Tests without them are left out, but never in
     /// CI: a check that cannot run there fails.
-    static var isInstalled: Bool {
+    package static var isInstalled: Bool {
         ProcessInfo.processInfo.environment["CI"] == "true"
             || FileManager.default.isExecutableFile(atPath: programs + "postgres")
     }
 
     /// A server for all tests that leave it running as it is; each has a database of its own.
-    static let shared = Result { try PostgresServer() }
+    package static let shared = Result { try PostgresServer() }
 
     /// The directory of data and socket.
-    let directory: String
-    let port: String
+    package let directory: String
+    package let port: String
     private let databaseCount = Mutex(0)
     private let settings: [String]
     private let process = TestHTTPMonitor<TestProgram?>(nil)
@@ -37,7 +37,7 @@ final class PostgresServer: Sendable {
     ///   - settings: Further settings, such as `ssl`.
     ///   - port: The port in the name of the socket, and of TCP where `settings` listen.
     ///   - prepare: Called with the directory before the start.
-    init(
+    package init(
         _ settings: [String: String] = [:], port: UInt16 = 5432,
         prepare: (String) throws -> Void = { _ in }
     ) throws {
@@ -54,10 +54,22 @@ final class PostgresServer: Sendable {
     /// Starts a standby of `primary`, from a base backup.
     ///
     /// - Parameter name: The name that the primary knows it by.
-    init(standbyOf primary: PostgresServer, name: String) throws {
+    package init(standbyOf primary: PostgresServer, name: String) throws {
         directory = try Self.emptyDirectory()
         settings = []
         port = primary.port
+        try copy(primary, name: name)
+        try start()
+    }
+
+    /// Becomes a standby of another server, from a new copy; what it held is removed.
+    func follow(_ primary: PostgresServer, name: String) throws {
+        try? FileManager.default.removeItem(atPath: directory + "/data")
+        try copy(primary, name: name)
+        try start()
+    }
+
+    private func copy(_ primary: PostgresServer, name: String) throws {
         try Self.run(
             "pg_basebackup",
             [
@@ -65,7 +77,6 @@ final class PostgresServer: Sendable {
                 "-c", "fast", "-X", "stream", "--no-sync", "-R",
                 "-d", "application_name=\(name)",
             ])
-        try start()
     }
 
     deinit {
@@ -74,10 +85,10 @@ final class PostgresServer: Sendable {
     }
 
     /// The host of a connection string.
-    var host: String { directory }
+    package var host: String { directory }
 
     /// Returns the address of this server and of others.
-    func address(
+    package func address(
         user: String = "postgres", database: String = "postgres", and others: PostgresServer...
     ) throws -> PostgresAddress {
         let hosts = ([self] + others).map(\.host).joined(separator: ",")
@@ -85,12 +96,12 @@ final class PostgresServer: Sendable {
     }
 
     /// Connects as the superuser.
-    func administration(database: String = "postgres") throws -> PostgresAdministration {
+    package func administration(database: String = "postgres") throws -> PostgresAdministration {
         try PostgresAdministration(try address(database: database))
     }
 
     /// Creates a database and returns its name.
-    func createDatabase() throws -> String {
+    package func createDatabase() throws -> String {
         let number = databaseCount.withLock { count in
             count += 1
             return count
@@ -100,12 +111,12 @@ final class PostgresServer: Sendable {
     }
 
     /// Runs statements as the superuser on a connection of their own.
-    func execute(_ sql: String) throws { try administration().execute(sql) }
+    package func execute(_ sql: String) throws { try administration().execute(sql) }
 
     // MARK: Life
 
     /// Starts it; returns when it answers queries.
-    func start() throws {
+    package func start() throws {
         let arguments =
             [
                 "-D", directory + "/data", "-k", directory, "-p", port, "-c",
@@ -126,8 +137,11 @@ final class PostgresServer: Sendable {
         throw TestFailure("postgres does not answer:\n\(started.standardErrorTail)")
     }
 
+    /// Whether it was started and has not ended.
+    package var isRunning: Bool { process.update { $0?.waitForExit(seconds: 0) == nil } }
+
     /// SIGKILL to the server, whose other processes end with it.
-    func kill() {
+    package func kill() {
         let postmaster = process.update { $0 }
         postmaster?.kill()
         Self.removeSharedMemory(of: directory)
@@ -135,7 +149,7 @@ final class PostgresServer: Sendable {
 
     /// SIGKILL to every process of the server at once, as when its machine loses power; returns when
     /// none is left, so that it can be started again.
-    func crash() throws {
+    package func crash() throws {
         // No process is added while they are counted.
         signalAll(SIGSTOP)
         let processes = processes
@@ -156,10 +170,10 @@ final class PostgresServer: Sendable {
     }
 
     /// Stops every process of the server until ``resume()``: it is silent, as behind a black hole.
-    func pause() { signalAll(SIGSTOP) }
+    package func pause() { signalAll(SIGSTOP) }
 
     /// Lets a paused server go on.
-    func resume() { signalAll(SIGCONT) }
+    package func resume() { signalAll(SIGCONT) }
 
     private func signalAll(_ number: Int32) {
         for process in processes { Glibc.kill(process, number) }
@@ -175,7 +189,7 @@ final class PostgresServer: Sendable {
     }
 
     /// Has a standby follow its primary no more; returns when it has stopped.
-    func detach() throws {
+    package func detach() throws {
         let connection = try PostgresAdministration(
             try PostgresAddress(
                 "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true))
@@ -190,7 +204,7 @@ final class PostgresServer: Sendable {
     }
 
     /// Makes a standby the primary; returns when it takes writes.
-    func promote() throws {
+    package func promote() throws {
         let address = try PostgresAddress(
             "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true)
         let isPromoted = try PostgresAdministration(address).rows("SELECT pg_promote(true, 20)")
@@ -200,8 +214,13 @@ final class PostgresServer: Sendable {
     }
 
     /// Sets a setting of the running server.
-    func set(_ name: String, _ value: String) throws {
-        let connection = try administration()
+    ///
+    /// - Parameter whileFollowing: Whether it may be a standby.
+    package func set(_ name: String, _ value: String, whileFollowing: Bool = false) throws {
+        let connection = try PostgresAdministration(
+            try PostgresAddress(
+                "host=\(host) port=\(port) user=postgres dbname=postgres",
+                isReadOnlyAllowed: whileFollowing))
         try connection.execute("ALTER SYSTEM SET \(name) = '\(value)'")
         try connection.execute("SELECT pg_reload_conf()")
     }
@@ -286,72 +305,13 @@ final class PostgresServer: Sendable {
     }
 
     /// Runs a program of the system to its end.
-    static func command(_ path: String, _ arguments: [String]) throws {
+    package static func command(_ path: String, _ arguments: [String]) throws {
         try check(try TestProgram(path, arguments), path)
     }
 
     private static func check(_ program: TestProgram, _ name: String) throws {
         guard program.waitForExit(seconds: 60) == .status(0) else {
             throw TestFailure("\(name) failed:\n\(program.standardErrorTail)")
-        }
-    }
-}
-
-/// Collects the events of a session, turned by hand.
-final class SessionDriver {
-    let session: PostgresSession
-    private(set) var events: [PostgresSession.Event] = []
-    /// The most rows that one turn delivered.
-    private(set) var mostRowsAtOnce = 0
-
-    init(_ address: PostgresAddress, preparing statements: [PostgresStatement]) {
-        session = PostgresSession(address, server: 0, preparing: statements)
-    }
-
-    /// Waits for the socket until `body` returns a value from the events so far.
-    func wait<Value>(_ body: ([PostgresSession.Event]) -> Value?) throws -> Value {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
-            if let value = body(events) { return value }
-            var rowCount = 0
-            session.proceed { event in
-                events.append(event)
-                if case .row = event { rowCount += 1 }
-            }
-            mostRowsAtOnce = max(mostRowsAtOnce, rowCount)
-            guard let (descriptor, interest) = session.interest else { continue }
-            var one = pollfd(fd: descriptor, events: interest, revents: 0)
-            _ = poll(&one, 1, 50)
-        }
-        throw TestFailure("no such event; the last is \(events.last.map { "\($0)" } ?? "none")")
-    }
-
-    /// Waits until the session is open.
-    func open() throws {
-        _ = try wait { events in
-            events.contains { if case .opened = $0 { true } else { false } } ? true : nil
-        }
-        events = []
-    }
-
-    /// Sends queries and returns their answers.
-    func answers(
-        _ queries: PostgresQuery...
-    ) throws -> [Result<[PostgresRow], PostgresError>] {
-        events = []
-        session.send(queries)
-        return try wait { events in
-            let answers = events.compactMap { event -> Result<[PostgresRow], PostgresError>? in
-                if case .answered(let answer) = event { answer } else { nil }
-            }
-            return answers.count == queries.count ? answers : nil
-        }
-    }
-
-    /// The error that ended the session, waited for.
-    func loss() throws -> PostgresError {
-        try wait { events in
-            if case .lost(let error) = events.last { error } else { nil }
         }
     }
 }

@@ -5,27 +5,30 @@ import GatewayTLS
 import GatewayTestSupport
 import WidgetModel
 
-@testable import GatewayPostgres
-
 /// Gateways of one cluster, as processes of their own, with what a backend and clients need to use
 /// them.
-final class ClusterGateways: Sendable {
-    static let app = "com.mygame"
+package final class ClusterGateways: Sendable {
+    package static let app = "com.mygame"
     private static let url = "https://gateway.test"
 
-    let cluster: ClusterFixture
+    package let cluster: ClusterFixture
     private let folder: String
     private let certificates: DevelopmentCertificates
     private let issuer: TokenIssuer
-    private let now = Int64(Date().timeIntervalSince1970)
+    /// The time at which tokens are issued, in seconds since 1970.
+    private let issued: Int64
     /// `nil` where nothing is pushed.
-    let apns: APNsServer?
+    package let apns: APNsServer?
 
     /// Prepares a cluster without running gateways.
     ///
-    /// - Parameter pushes: Whether the gateways push, through a push service of their own.
-    init(_ cluster: ClusterFixture, pushes: Bool = false) throws {
+    /// - Parameters:
+    ///   - pushes: Whether the gateways push, through a push service of their own.
+    ///   - tokenAge: The age of the tokens that are issued, in seconds.
+    package init(_ cluster: ClusterFixture, pushes: Bool = false, tokenAge: Int64 = 0) throws {
         self.cluster = cluster
+        let now = Int64(Date().timeIntervalSince1970)
+        issued = now - tokenAge
         folder = try GatewayProcess.temporaryDirectory()
         certificates = try DevelopmentCertificates.ensure(in: folder, now: now)
         let key = try SigningKey(generating: .edDSA)
@@ -64,10 +67,24 @@ final class ClusterGateways: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    var ca: String { certificates.ca }
+    package var ca: String { certificates.ca }
 
     /// Starts a node, and waits until it is ready.
-    func start(_ node: Int) throws -> GatewayProcess {
+    package func start(_ node: Int32) throws -> GatewayProcess { try makeNode(node) }
+
+    /// Returns a node, which is started and ready unless `startsNow` is `false`.
+    ///
+    /// - Parameters:
+    ///   - hosts: The hosts by which it reaches the servers; `nil` for the servers' own.
+    ///   - admin: The address of its admin port.
+    ///   - environment: Variables of its process.
+    ///   - wrapper: A program and its arguments that then becomes the node.
+    package func makeNode(
+        _ node: Int32, hosts: [String]? = nil, admin: String = "127.0.0.1:0",
+        environment: [String: String] = [:], wrapper: [String] = [], startsNow: Bool = true
+    ) throws -> GatewayProcess {
+        let user = "node\(node)"
+        let url = hosts.map { cluster.url(user: user, hosts: $0) } ?? cluster.url(user: user)
         let file = folder + "/node\(node).yaml"
         try """
         publicURL: \(Self.url)
@@ -78,34 +95,43 @@ final class ClusterGateways: Sendable {
             scopes: [catalog:write, changes:write, client, clients:write, operator]
             keys: \(folder)/keys.json
         cluster:
-          url: \(cluster.url(user: "node\(node)"))
+          url: \(url)
           key: \(folder)/fleet.key
           durability: \(cluster.standby == nil ? "primary" : "quorum")
         \(pushing)
         """.write(toFile: file, atomically: true, encoding: .utf8)
-        return try GatewayProcess(configuration: file)
+        return try GatewayProcess(
+            configuration: file, admin: admin, ca: ca, environment: environment, wrapper: wrapper,
+            startsNow: startsNow)
     }
 
     /// Returns a token with the scopes of a backend.
-    func backend() throws -> String {
+    ///
+    /// - Parameter lifetime: The seconds until it expires.
+    package func backend(lifetime: Int = 3_600) throws -> String {
         try issuer.issue(
             sub: "backend", app: Self.app,
-            scopes: [.catalogWrite, .changesWrite, .clientsWrite, .operate], ttl: 3_600, now: now)
+            scopes: [.catalogWrite, .changesWrite, .clientsWrite, .operate], ttl: Int64(lifetime),
+            now: issued)
     }
 
     /// Returns a token of a client.
-    func token(_ client: String, attributes: [String: [String]] = [:]) throws -> String {
+    ///
+    /// - Parameter lifetime: The seconds until it expires.
+    package func token(
+        _ client: String, attributes: [String: [String]] = [:], lifetime: Int = 3_600
+    ) throws -> String {
         try issuer.issue(
-            sub: client, app: Self.app, scopes: [.client], ttl: 3_600, attributes: attributes,
-            now: now)
+            sub: client, app: Self.app, scopes: [.client], ttl: Int64(lifetime),
+            attributes: attributes, now: issued)
     }
 
     /// Returns a connection to a node.
-    func http(_ node: GatewayProcess) -> TestHTTP { TestHTTP(url: node.url, ca: ca) }
+    package func http(_ node: GatewayProcess) -> TestHTTP { node.http() }
 
     /// Puts a catalog of one kind of widget, which shows a character; returns the status.
     @discardableResult
-    func putCatalog(_ node: GatewayProcess) throws -> Int {
+    package func putCatalog(_ node: GatewayProcess) throws -> Int {
         try http(node).request(
             "PUT", "/v1/apps/\(Self.app)/catalog", token: backend(),
             headers: [("Content-Type", "application/yaml")],
@@ -127,7 +153,7 @@ final class ClusterGateways: Sendable {
     /// Registers a client with a widget for each of `characters`; returns the answer.
     ///
     /// - Parameter pushToken: The push token of the device; `nil` for none.
-    func register(
+    package func register(
         _ client: String, _ characters: [String], pushToken: String? = nil, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
         let apns: [JSONValue] =
@@ -155,7 +181,7 @@ final class ClusterGateways: Sendable {
     }
 
     /// Posts a change of a character.
-    func change(
+    package func change(
         _ character: String, id: String, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
         try http(node).post(
@@ -164,7 +190,7 @@ final class ClusterGateways: Sendable {
     }
 
     /// Acknowledges everything up to a cursor.
-    func acknowledge(
+    package func acknowledge(
         _ client: String, upTo cursor: String, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
         try http(node).request(
@@ -173,7 +199,7 @@ final class ClusterGateways: Sendable {
     }
 
     /// Opens the stream of a client.
-    func stream(
+    package func stream(
         _ client: String, from cursor: String?, at node: GatewayProcess
     ) throws -> ToldStream {
         ToldStream(
@@ -183,7 +209,7 @@ final class ClusterGateways: Sendable {
     }
 
     /// Polls once; returns the widgets that are stale and the cursor.
-    func poll(
+    package func poll(
         _ client: String, since cursor: String?, at node: GatewayProcess
     ) throws -> (stale: [String], cursor: String) {
         let answer = try http(node).poll(
@@ -200,21 +226,21 @@ private func stale(in notification: String) throws -> [String] {
 }
 
 /// An event stream whose statements are collected.
-final class ToldStream: Sendable {
+package final class ToldStream: Sendable {
     private let stream: TestHTTPStream
     private let lastID = TestHTTPMonitor<String?>(nil)
 
-    init(_ stream: TestHTTPStream) { self.stream = stream }
+    package init(_ stream: TestHTTPStream) { self.stream = stream }
 
     /// The last id that came.
-    var cursor: String? { lastID.update { $0 } }
+    package var cursor: String? { lastID.update { $0 } }
 
     /// The status of the answer.
-    var status: Int? { stream.head()?.status }
+    package var status: Int? { stream.head()?.status }
 
     /// Returns the widgets that the next notification names; heartbeats are passed over. `nil` once the
     /// stream is over, or if none comes in time.
-    func next(seconds: Double = 10) throws -> [String]? {
+    package func next(seconds: Double = 10) throws -> [String]? {
         while case .block(let block)? = stream.next(timeout: seconds) {
             if let id = block.id, !id.isEmpty { lastID.update { $0 = id } }
             if let data = block.data, !data.isEmpty { return try stale(in: data) }
@@ -222,5 +248,5 @@ final class ToldStream: Sendable {
         return nil
     }
 
-    func close() { stream.close() }
+    package func close() { stream.close() }
 }

@@ -1,0 +1,138 @@
+import Foundation
+import GatewayPostgres
+import GatewayTestSupport
+import Synchronization
+
+/// A database with the schema of a cluster and its nodes, `node1`, `node2`, and so on; where asked on
+/// a server of its own with a standby that every commit waits for.
+package final class ClusterFixture: Sendable {
+    private struct Servers {
+        var primary: PostgresServer
+        var standby: PostgresServer?
+    }
+
+    /// The name by which a primary knows its standby.
+    private static let standbyName = "standby"
+    private let servers: Mutex<Servers>
+    private let database: String
+
+    package var primary: PostgresServer { servers.withLock { $0.primary } }
+    package var standby: PostgresServer? { servers.withLock { $0.standby } }
+
+    /// Creates the database on a server that other tests use, too, or on one of its own.
+    ///
+    /// - Parameters:
+    ///   - nodes: The number of nodes.
+    ///   - hasQuorum: Whether to start a standby and to commit with its confirmation.
+    ///   - hasServer: Whether to start a server that the test may pause or kill.
+    ///   - slice: The sequences in a slice.
+    package init(
+        nodes: Int32 = 2, hasQuorum: Bool = false, hasServer: Bool = false,
+        slice: Int64 = 1_000_000
+    ) throws {
+        let isAlone = hasQuorum || hasServer
+        let primary = isAlone ? try PostgresServer() : try PostgresServer.shared.get()
+        database = isAlone ? "postgres" : try primary.createDatabase()
+        let connection = try primary.administration(database: database)
+        try ClusterSchema.createRoles(connection)
+        var settings = ClusterSchema.Settings()
+        settings.slice = slice
+        try ClusterSchema.migrate(connection, settings)
+        for node in 1...nodes { try Self.addNode(node, login: "node\(node)", connection) }
+        servers = Mutex(
+            Servers(
+                primary: primary,
+                standby: hasQuorum
+                    ? try PostgresServer(standbyOf: primary, name: Self.standbyName) : nil))
+        if hasQuorum {
+            try setQuorum(true)
+        }
+    }
+
+    /// Registers a node, with a login that other databases of the server may know.
+    private static func addNode(
+        _ node: Int32, login: String, _ connection: PostgresAdministration
+    ) throws {
+        let login = try ClusterSchema.NodeLogin(login)
+        if try !login.exists(connection) { try login.create(connection) }
+        try ClusterSchema.addNode(node, login: login, connection)
+    }
+
+    /// Returns the address of a login.
+    package func address(user: String = "postgres") throws -> PostgresAddress {
+        try primary.address(user: user, database: database)
+    }
+
+    /// Returns the URL of a login, as an operator configures it.
+    package func url(user: String = "postgres") -> String {
+        url(user: user, hosts: [primary.host] + (standby.map { [$0.host] } ?? []))
+    }
+
+    /// Returns the URL of a login by other ways to the servers.
+    package func url(user: String, hosts: [String]) -> String {
+        "postgres://\(user)@/\(database)?host=\(hosts.joined(separator: ","))&port=\(primary.port)"
+    }
+
+    /// Connects as the superuser.
+    package func administration() throws -> PostgresAdministration {
+        try primary.administration(database: database)
+    }
+
+    /// Runs statements as the superuser on a connection of their own.
+    package func execute(_ sql: String) throws { try administration().execute(sql) }
+
+    private static var quorum: String { "ANY 1 (\(standbyName))" }
+
+    /// Waits until the primary and its standby have noticed that commits wait.
+    private func awaitQuorum() throws {
+        let connection = try primary.administration()
+        let deadline = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < deadline {
+            let states = try connection.rows("SELECT sync_state FROM pg_stat_replication")
+            if try states.first?.text(0) == "quorum" { return }
+            usleep(10_000)
+        }
+        throw TestFailure("the standby does not take part in the quorum")
+    }
+
+    /// Sets whether commits wait for the standby.
+    package func setQuorum(_ isSet: Bool) throws {
+        try primary.set("synchronous_standby_names", isSet ? Self.quorum : "")
+        if isSet { try awaitQuorum() }
+    }
+
+    /// Copies the primary's data while it is stopped, and returns the path of the copy.
+    package func copy() throws -> String {
+        try primary.crash()
+        let copy = primary.directory + "/copy"
+        try PostgresServer.command("/bin/cp", ["-a", primary.directory + "/data", copy])
+        try primary.start()
+        return copy
+    }
+
+    /// Replaces the data of the primary, which must be stopped, by a copy.
+    package func replace(by copy: String) throws {
+        let data = primary.directory + "/data"
+        try FileManager.default.removeItem(atPath: data)
+        try PostgresServer.command("/bin/cp", ["-a", copy, data])
+    }
+
+    /// Kills the primary, which must have a standby, and promotes that. The old primary becomes the
+    /// new one's standby, from a new copy.
+    package func failOver() throws {
+        let old = primary
+        guard let standby else { throw TestFailure("there is no standby") }
+        if old.isRunning { try old.crash() }
+        // Before it is promoted, so that it never answers without waiting.
+        try standby.set("synchronous_standby_names", Self.quorum, whileFollowing: true)
+        try standby.promote()
+        servers.withLock { $0 = Servers(primary: standby, standby: old) }
+        try old.follow(standby, name: Self.standbyName)
+        try awaitQuorum()
+    }
+
+    /// Connects as a login.
+    package func connection(as login: String) throws -> PostgresAdministration {
+        try PostgresAdministration(try address(user: login))
+    }
+}
