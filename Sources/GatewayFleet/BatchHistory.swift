@@ -13,9 +13,14 @@ import WidgetModel
 /// A cursor with another ordinal is of the store that was moved to this log, whose ordinals are
 /// lower: the ledger of its epochs judges it. One that would prove a lost tail there proves nothing
 /// about this log: everything is stale for its client, nothing more.
+///
+/// One of this log that names another batch than the log has there, or one that the log has not
+/// reached, proves that the log lost its end.
 package final class BatchHistory: CursorHistory {
     private struct State {
-        var log: UInt32 = 0
+        var logID: UInt128?
+        /// The ordinal of the log's cursors.
+        var log: UInt32 { UInt32(truncatingIfNeeded: (logID ?? 0) >> 96) }
         var tags = BatchTags()
         var position: UInt64 = 0
         /// The epochs of the store that was moved to this log; the last one is the log.
@@ -28,6 +33,14 @@ package final class BatchHistory: CursorHistory {
         /// first batch.
         func tag(of sequence: UInt64) -> UInt32? {
             sequence == 0 ? 0 : tags.tag(of: Int64(clamping: sequence)) ?? found[sequence]
+        }
+
+        /// Whether the cursor is of this log, and the log has another batch in its place.
+        func contradicts(_ cursor: Cursor) -> Bool {
+            guard cursor.epoch.ordinal == log, cursor.sequence > 0, cursor.sequence <= position,
+                let tag = tags.tag(of: Int64(clamping: cursor.sequence)) ?? found[cursor.sequence]
+            else { return false }
+            return tag != 0 && tag != cursor.epoch.nonce
         }
 
         /// Returns the sequence up to which the client has applied everything; `nil` if the cursor
@@ -49,6 +62,7 @@ package final class BatchHistory: CursorHistory {
     private let state: Mutex<State>
     private let foreign = Counter()
     private let source = Mutex<(any BatchSource)?>(nil)
+    private let lostTail = Mutex<(@Sendable (Cursor) -> Void)?>(nil)
 
     /// Creates the history as of the batch from which a node reads the log.
     package init(_ start: LogStart = LogStart()) {
@@ -67,7 +81,15 @@ package final class BatchHistory: CursorHistory {
 
     /// Records the log's identity, before its first batch.
     package func note(logID: UInt128) {
-        state.withLock { $0.log = UInt32(truncatingIfNeeded: logID >> 96) }
+        state.withLock { $0.logID = logID }
+    }
+
+    /// The log's identity; `nil` before it is recorded.
+    package var logID: UInt128? { state.withLock { $0.logID } }
+
+    /// Calls `body` with each cursor by which the log has lost its end.
+    package func onLostTail(_ body: @escaping @Sendable (Cursor) -> Void) {
+        lostTail.withLock { $0 = body }
     }
 
     /// Records a batch, before its entries are handed to anyone.
@@ -111,7 +133,10 @@ package final class BatchHistory: CursorHistory {
         guard !isKnown(cursor), let source = source.withLock({ $0 }) else { return }
         if cursor.sequence > state.withLock({ $0.position }) {
             // Another node is faster, or the tail that the cursor is from was lost.
-            _ = try await source.barrier()
+            let head = try await source.barrier()
+            if cursor.sequence > head, cursor.epoch.ordinal == state.withLock({ $0.log }) {
+                lostTail.withLock { $0 }?(cursor)
+            }
         }
         guard !isKnown(cursor), cursor.sequence <= state.withLock({ $0.position }) else { return }
         let tag = try await source.tag(of: cursor.sequence)
@@ -122,10 +147,14 @@ package final class BatchHistory: CursorHistory {
     }
 
     package func judge(_ cursor: Cursor) -> JudgedCursor {
-        let isHeld = state.withLock { state in
-            cursor.sequence <= state.position && state.heldSequence(of: cursor) != nil
+        let (isHeld, isContradicted) = state.withLock { state in
+            (
+                cursor.sequence <= state.position && state.heldSequence(of: cursor) != nil,
+                state.contradicts(cursor)
+            )
         }
         if !isHeld { foreign.increment() }
+        if isContradicted { lostTail.withLock { $0 }?(cursor) }
         return JudgedCursor(
             point: isHeld ? .after(cursor.sequence) : .everything, epoch: Self.epoch)
     }

@@ -26,8 +26,11 @@ package final class FleetNode: Service {
 
     /// The time for which a client is held after its last contact, in milliseconds.
     private static let holdingTime: Int64 = 600_000
-    /// The interval between two rounds of maintenance.
-    private static let interval = Duration.seconds(30)
+    /// The interval between two rounds of the log's maintenance: a burst of changes must not use up
+    /// the slices that are ready.
+    private static let interval = Duration.seconds(5)
+    /// The number of rounds after which clients are forgotten.
+    private static let roundsPerForgetting = 6
 
     /// Begins to read the log.
     ///
@@ -77,6 +80,9 @@ package final class FleetNode: Service {
         let (status, relay) = (FleetStatus(services.logger), Relay())
         let leases = try FleetLeases(
             keys.settings, from: start.position, pushes: pushes, status: status)
+        let lostTail = LostTail(
+            keys.settings.address, logger: services.logger, onFailure: onFailure)
+        history.onLostTail { [unowned history] in lostTail.respond(to: $0, history) }
         var known = KnownPositions()
         known.append(start.position)
         let connection = try PostgresLog(
@@ -94,6 +100,11 @@ package final class FleetNode: Service {
                 leases.observe(writer)
                 guard case .ready(let identity) = writer else {
                     if case .unready(let reason) = writer { status.note(writer: "\(reason)") }
+                    if case .unready(.tailLost) = writer {
+                        lostTail.respond(
+                            history,
+                            "the servers have another log, or not the newest batch of this node")
+                    }
                     break
                 }
                 // Before the reader reports a batch: it waits for the writer.
@@ -104,10 +115,10 @@ package final class FleetNode: Service {
                 leases.serve()
             case .notFollowing(let reason): status.note(reader: "\(reason)")
             case .tailLost(let known, let common):
-                onFailure(
-                    "the end of the fleet's log was lost: this node had applied it up to "
-                        + "\(known?.last ?? 0), and the servers have the same up to "
-                        + "\(common?.last ?? 0)")
+                lostTail.respond(
+                    history,
+                    "this node had applied it up to \(known?.last ?? 0), and the servers have the "
+                        + "same up to \(common?.last ?? 0)")
             }
         }
         let log = FleetLog(
@@ -156,20 +167,23 @@ package final class FleetNode: Service {
     /// Maintains the node and, while it holds the lease of that task, the log.
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            while true {
+            for round in 1... {
                 try await Task.sleep(for: Self.interval)
-                await self.maintain()
+                if round.isMultiple(of: Self.roundsPerForgetting) { self.forgetClients() }
+                await self.maintainLog()
             }
         }
         // Others go on before this node's lease has run out.
         await leases.drain()
     }
 
-    /// Forgets the clients that are not connected any more, and makes and drops slices of the log if
-    /// that is this node's task.
-    func maintain() async {
-        let now = engine.clock.wallMilliseconds()
-        engine.registry.forget(unseenSince: now - Self.holdingTime)
+    /// Forgets the clients that are not connected any more.
+    private func forgetClients() {
+        engine.registry.forget(unseenSince: engine.clock.wallMilliseconds() - Self.holdingTime)
+    }
+
+    /// Makes and drops slices of the log if that is this node's task.
+    private func maintainLog() async {
         guard let result = await leases.retain() else { return }
         switch result {
         case .success(let outcome) where outcome.missingSlices > 0:

@@ -25,7 +25,7 @@ import WidgetModel
             barriers.withLock { $0 += 1 }
             if isAway.withLock({ $0 }) { throw EngineError.cluster(.noAnswer) }
             onBarrier.withLock { $0 }?()
-            return 0
+            return 25
         }
 
         func tag(of sequence: UInt64) async throws -> UInt32? {
@@ -70,6 +70,28 @@ import WidgetModel
             #expect(history.judge(cursor).point == .everything)
         }
         #expect(history.aheadCount == 3)
+    }
+
+    @Test func `a cursor with another batch, or beyond the log, is evidence of a loss`()
+        async throws
+    {
+        let evidence = Mutex<[UInt64]>([])
+        history.onLostTail { cursor in evidence.withLock { $0.append(cursor.sequence) } }
+        let others = [
+            cursor(20, tag: 20), cursor(20, tag: 20, log: 8), cursor(0, tag: 1), cursor(25, tag: 3),
+            // Retention has removed it.
+            cursor(11, tag: 7),
+        ]
+        for cursor in others {
+            try await history.find(cursor)
+            _ = history.judge(cursor)
+        }
+        #expect(evidence.withLock { $0 } == [])
+        for cursor in [cursor(20, tag: 15), cursor(26, tag: 26), cursor(9, tag: 8)] {
+            try await history.find(cursor)
+            _ = history.judge(cursor)
+        }
+        #expect(evidence.withLock { $0 } == [20, 26, 9])
     }
 
     @Test func `nothing lies before the first batch`() {

@@ -21,7 +21,8 @@ package enum ClusterSchema {
             PackageResources.tables_sql, PackageResources.slices_sql,
             PackageResources.append_sql, PackageResources.partitions_sql,
             PackageResources.snapshots_sql, PackageResources.secrets_sql,
-            PackageResources.move_sql, PackageResources.rights_sql,
+            PackageResources.history_sql, PackageResources.move_sql,
+            PackageResources.rights_sql,
         ]
     ]
 

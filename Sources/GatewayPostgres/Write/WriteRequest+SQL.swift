@@ -257,7 +257,7 @@ extension [UInt128] {
 
 extension UInt128 {
     /// The 16 bytes, the most significant first.
-    fileprivate var bytes: [UInt8] {
+    var bytes: [UInt8] {
         (0..<16).map { UInt8(truncatingIfNeeded: self >> (120 - 8 * UInt128($0))) }
     }
 }
