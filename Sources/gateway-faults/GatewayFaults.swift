@@ -37,6 +37,7 @@ struct GatewayFaults: ParsableCommand {
               gateway-faults --row kill --seed 5
               gateway-faults --row kill --row registration --seed 1 --seeds 10 --seconds 20
               gateway-faults --row kill --seed 5 --seconds 5 --plant loss
+              gateway-faults --cluster --spread --seeds 200 --seconds 15
               gateway-faults --list
             """)
 
@@ -54,6 +55,12 @@ struct GatewayFaults: ParsableCommand {
 
     @Option(help: "Falsify the record before it is judged: `loss` removes one notification.")
     var plant: Plant?
+
+    @Flag(help: "Of the rows that are not named, take those of a cluster.")
+    var cluster = false
+
+    @Flag(help: "Run one row with each seed, in turn, instead of each row with every seed.")
+    var spread = false
 
     @Flag(help: "Run the main rows for a few seconds each, with one seed.")
     var smoke = false
@@ -74,8 +81,8 @@ struct GatewayFaults: ParsableCommand {
     var list = false
 
     func validate() throws {
-        guard !smoke || !campaign else {
-            throw ValidationError("--smoke and --campaign cannot be combined.")
+        guard [smoke, campaign, spread].count(where: \.self) <= 1 else {
+            throw ValidationError("--smoke, --campaign and --spread cannot be combined.")
         }
         guard seeds >= 1, seconds > 0, seconds <= 86_400 else {
             throw ValidationError("--seeds must be 1 or more, --seconds above 0.")
@@ -89,13 +96,10 @@ struct GatewayFaults: ParsableCommand {
         }
         raiseDescriptorLimit()
         var isGood = true
-        for (row, seeds, seconds) in plan {
-            for offset in 0..<UInt64(seeds) {
-                let context = RowContext(seed: seed &+ offset, seconds: seconds)
-                let report = RunReport(row, context, plant)
-                write(json ? report.json.text : report.text)
-                isGood = isGood && report.holds && (allowSkipped || report.skipped == nil)
-            }
+        for (row, seed, seconds) in plan {
+            let report = RunReport(row, RowContext(seed: seed, seconds: seconds), plant)
+            write(json ? report.json.text : report.text)
+            isGood = isGood && report.holds && (allowSkipped || report.skipped == nil)
         }
         if !isGood { throw ExitCode.failure }
     }
@@ -108,12 +112,18 @@ struct GatewayFaults: ParsableCommand {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// The rows to run, each with its seeds and seconds.
-    private var plan: [(row: Row, seeds: Int, seconds: Double)] {
-        let rows = rows.isEmpty ? Row.all : rows
-        if smoke { return rows.compactMap { row in row.smokeSeconds.map { (row, 1, $0) } } }
-        if campaign { return rows.map { ($0, $0.seeds, $0.seconds) } }
-        return rows.map { ($0, seeds, seconds) }
+    /// The runs, each of a row with a seed and seconds.
+    private var plan: [(row: Row, seed: UInt64, seconds: Double)] {
+        let rows = rows.isEmpty ? (cluster ? Row.cluster : Row.all) : rows
+        if smoke { return rows.compactMap { row in row.smokeSeconds.map { (row, seed, $0) } } }
+        if spread {
+            return (0..<seeds).map { (rows[$0 % rows.count], seed &+ UInt64($0), seconds) }
+        }
+        return rows.flatMap { row in
+            (0..<UInt64(campaign ? row.seeds : seeds)).map {
+                (row, seed &+ $0, campaign ? row.seconds : seconds)
+            }
+        }
     }
 
     /// Prints a line at once, into a pipe as well.

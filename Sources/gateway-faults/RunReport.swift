@@ -31,7 +31,7 @@ struct RunReport {
         } catch let error as RowSkipped {
             skipped = error.reason
         } catch {
-            failure = "\(error)\n\(context.campaign?.gateway.standardErrorTail ?? "")"
+            failure = "\(error)\n\(context.campaign?.deployment.standardErrorTail ?? "")"
         }
         context.campaign?.stop()
         var record = context.campaign?.recorder.record ?? Record()

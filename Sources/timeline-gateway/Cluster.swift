@@ -7,8 +7,8 @@ struct Cluster: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Prepare the PostgreSQL database of a cluster, and show it.",
         discussion: """
-            Gateways with `cluster.url` in their configuration share the log in this database. In \
-            this version they do not push. The log keeps its last twelve slices.
+            Gateways with `cluster.url` in their configuration share the log in this database, which \
+            keeps its last twelve slices.
 
             EXAMPLES
               timeline-gateway cluster prepare --database postgres:///timeline?host=/run/postgresql

@@ -91,7 +91,7 @@ extension Campaign {
     ) throws -> UInt64 {
         let deadline = recorder.now + seconds
         while recorder.now < deadline {
-            let http = http ?? gateway.http(timeoutSeconds: 15)
+            let http = http ?? gateway.http(timeoutSeconds: Self.requestTimeout)
             if let outcome = try? post(batch, subjects, http),
                 case .accepted(_, _, let sequence) = outcome
             {
@@ -172,14 +172,22 @@ extension Campaign {
 
     func putCatalog(_ http: TestHTTP, variant: Int) throws {
         let catalog = Game.catalog(variant: variant)
-        stage.update { $0.unansweredCatalogs.append(catalog) }
+        let sent = recorder.now
+        stage.update { $0.unansweredCatalogs.append((catalog, sent)) }
         let answer = try http.request(
             "PUT", "/v1/apps/\(Game.app)/catalog", token: backend,
             headers: [("Content-Type", "application/yaml")], body: catalog)
         guard answer.status == 200 || answer.status == 201,
             let sequence = answer["sequence"]?.integerValue
         else { throw TestFailure("a catalog got status \(answer.status): \(answer.text)") }
-        recorder.add(.catalog(sequence: UInt64(clamping: sequence)))
-        stage.update { ($0.catalog, $0.unansweredCatalogs) = (catalog, []) }
+        let place = UInt64(clamping: sequence)
+        recorder.add(.catalog(sequence: place))
+        stage.update { stage in
+            // An earlier one without an answer lies before this one, unless it is under way still.
+            stage.unansweredCatalogs.removeAll {
+                $0.text == catalog || $0.sent < sent - Double(Self.requestTimeout)
+            }
+            if place > stage.catalog.sequence { stage.catalog = (catalog, place) }
+        }
     }
 }

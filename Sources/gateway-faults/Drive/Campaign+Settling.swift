@@ -40,7 +40,8 @@ extension Campaign {
         for client in clients {
             let deadline = recorder.now + 20
             while client.state.update({ $0.isUnsure }) {
-                try? register(client, client.placement, gateway.http(timeoutSeconds: 15))
+                try? register(
+                    client, client.placement, gateway.http(timeoutSeconds: Self.requestTimeout))
                 guard recorder.now < deadline else {
                     throw TestFailure("\(client.name) could not register within 20 s")
                 }
@@ -53,7 +54,7 @@ extension Campaign {
         let accepted = stage.update { $0.accepted }
         let step = max(1, accepted.count / 40)
         let older = stride(from: 0, to: max(0, accepted.count - 40), by: step)
-        let http = gateway.http(timeoutSeconds: 15)
+        let http = gateway.http(timeoutSeconds: Self.requestTimeout)
         for (batch, subjects) in older.map({ accepted[$0] }) + accepted.suffix(40) {
             try post(batch, subjects, http)
         }
@@ -78,9 +79,9 @@ extension Campaign {
     ///
     /// After ``settle()``: nothing may change meanwhile.
     func judgeStored() throws {
-        let http = gateway.http(timeoutSeconds: 15)
+        let http = gateway.http(timeoutSeconds: Self.requestTimeout)
         let answer = try http.request("GET", "/v1/apps/\(Game.app)/catalog", token: backend)
-        let known = stage.update { $0.unansweredCatalogs + [$0.catalog] }
+        let known = stage.update { $0.unansweredCatalogs.map(\.text) + [$0.catalog.text] }
         recorder.require(
             known.contains(answer.text),
             "the current catalog is not the last accepted one: \(answer.text.prefix(40))")
@@ -118,7 +119,7 @@ extension Campaign {
         let deadline = recorder.now + 20
         while true {
             do {
-                return try poll(client, gateway.http(timeoutSeconds: 15))
+                return try poll(client, gateway.http(timeoutSeconds: Self.requestTimeout))
             } catch {
                 guard recorder.now < deadline else { throw error }
                 pause(seconds: 0.05)

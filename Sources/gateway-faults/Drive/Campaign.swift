@@ -2,9 +2,9 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// A gateway under faults: a backend that posts, clients that listen, and the record of both.
+/// Gateways under faults: a backend that posts, clients that listen, and the record of both.
 ///
-/// All of it goes on by itself while a row kills, stops or starves the gateway: who gets no answer
+/// All of it goes on by itself while a row kills, stops or starves a gateway: who gets no answer
 /// tries again.
 final class Campaign: Sendable {
     /// The size of the load.
@@ -17,10 +17,12 @@ final class Campaign: Sendable {
         /// Longest pause between two posts of one poster, in milliseconds.
         var postPauseMilliseconds = 20
         var changesRegistrations = true
-        var putsCatalogs = true
+        /// The number of those who put catalogs at the same time.
+        var catalogWriters = 1
         /// Share of streams that are cut at a random byte, percent.
         var cutPercent = 20
-        var tokenLifetime = "1h"
+        /// Seconds until a token expires.
+        var tokenLifetime = 3_600
         /// Statuses of posts, streams and polls that are no fault.
         var allowedStatuses: Set<Int> = [429, 503]
     }
@@ -39,12 +41,13 @@ final class Campaign: Sendable {
         var accepted: [(batch: Int, subjects: [Subject])] = []
         /// The time of the last 202.
         var lastAccepted = 0.0
-        /// The catalog that was answered last, and those put since then that had no answer.
-        var catalog = ""
-        var unansweredCatalogs: [String] = []
+        /// The catalog with the highest sequence of those answered.
+        var catalog: (text: String, sequence: UInt64) = ("", 0)
+        /// Catalogs without an answer that may be in force, each with the time at which it was sent.
+        var unansweredCatalogs: [(text: String, sent: Double)] = []
     }
 
-    let gateway: GatewayProcess
+    let deployment: any Deployment
     let recorder = Recorder()
     let signatures = SignatureLog()
     let stage = TestHTTPMonitor(Stage())
@@ -57,17 +60,15 @@ final class Campaign: Sendable {
     let run: String
 
     /// Puts the catalog and registers the clients.
-    init(_ gateway: GatewayProcess, _ load: Load, _ generator: inout SplitMix64) throws {
-        self.gateway = gateway
+    init(_ deployment: any Deployment, _ load: Load, _ generator: inout SplitMix64) throws {
+        self.deployment = deployment
         self.load = load
         run = "run-\(generator.next())"
-        backend = try gateway.token(
-            app: Game.app, scope: "catalog:write changes:write clients:write operator",
-            ttl: load.tokenLifetime)
+        backend = try deployment.backendToken(lifetime: load.tokenLifetime)
         let names = (0..<(load.streams + load.pollers)).map { "client-\($0)" }
         let newNames = (0..<load.newClients).map { "new-\($0)" }
-        let tokens = try gateway.clientTokens(
-            app: Game.app, clients: names + newNames, ttl: load.tokenLifetime)
+        let tokens = try deployment.clientTokens(
+            names + newNames, lifetime: load.tokenLifetime)
         var clients: [FaultClient] = []
         for (index, (name, token)) in zip(names, tokens).enumerated() {
             let version: TestHTTPVersion = index % 3 == 2 ? .two : .one
@@ -84,11 +85,13 @@ final class Campaign: Sendable {
                 name: client.0, token: client.1, channel: .poll(.one),
                 placement: .random(isParty: index % 2 == 1, using: &generator))
         }
-        let http = gateway.http()
+        let http = deployment.next.http()
         try putCatalog(http, variant: 0)
         for client in clients { try register(client, client.placement, http, buildsAnew: true) }
     }
 
+    /// The gateway for the next connection.
+    var gateway: GatewayProcess { deployment.next }
     var isChanging: Bool { stage.update { $0.isChanging } }
     var isListening: Bool { stage.update { $0.isListening } }
 
@@ -99,7 +102,7 @@ final class Campaign: Sendable {
         }
         if load.changesRegistrations { spawn(&generator) { self.changeRegistrations(&$0) } }
         if load.newClients > 0 { spawn(&generator) { _ in self.registerNewClients() } }
-        if load.putsCatalogs { spawn(&generator) { self.putCatalogs(&$0) } }
+        for _ in 0..<load.catalogWriters { spawn(&generator) { self.putCatalogs(&$0) } }
         listen(clients, &generator)
     }
 
@@ -130,6 +133,12 @@ final class Campaign: Sendable {
         }
     }
 
+    /// The number of requests after which a new connection is made: to the next gateway, where
+    /// there are several.
+    private static let requestsPerConnection = 50
+    /// The seconds after which a request is given up.
+    static let requestTimeout = 15
+
     /// Repeats `body` while `condition` holds; after a failure it begins with a new connection.
     func keepTrying(
         while condition: () -> Bool, version: TestHTTPVersion = .one,
@@ -137,8 +146,8 @@ final class Campaign: Sendable {
     ) {
         while condition() {
             do {
-                let http = gateway.http(version, timeoutSeconds: 15)
-                while condition() { try body(http) }
+                let http = gateway.http(version, timeoutSeconds: Self.requestTimeout)
+                for _ in 0..<Self.requestsPerConnection where condition() { try body(http) }
             } catch {
                 pause(seconds: 0.03)
             }

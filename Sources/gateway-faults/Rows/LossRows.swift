@@ -5,12 +5,13 @@ import GatewayTestSupport
 extension RowContext {
     /// The log loses its end, and those who could not know of it resume first (finding V3).
     func lostTail() throws {
-        let story = try LogLossStory(self)
+        let gateway = try GatewayProcess()
+        let story = try LogLossStory(self, gateway, of: gateway)
         let copy = try story.fallBehind()
-        story.gateway.kill()
-        try story.replaceData(by: copy)
+        gateway.kill()
+        try gateway.replace(by: copy)
         story.campaign.expectLostLog()
-        try story.gateway.start()
+        try gateway.start()
         // Those with the older cursors first; the newer ones prove the loss only later.
         story.campaign.listen(story.near, &generator)
         pauseRandomly(0.5, 3)
@@ -23,11 +24,11 @@ extension RowContext {
     /// Files of the data directory are damaged while the gateway is down.
     func damage() throws {
         let damage = Damage.allCases[Int(seed % UInt64(Damage.allCases.count))]
-        let story = try LogLossStory(self)
-        let gateway = story.gateway
+        let gateway = try GatewayProcess()
+        let story = try LogLossStory(self, gateway, of: gateway)
         let copy = try story.fallBehind()
         if generator.happens(30) { _ = gateway.terminate() } else { gateway.kill() }
-        try apply(damage, to: story, copy: copy)
+        try apply(damage, to: gateway, copy: copy)
         report("damage", damage.rawValue)
         story.campaign.expectLostLog()
         try gateway.launch()
@@ -40,8 +41,8 @@ extension RowContext {
                 "it neither starts nor exits with 1 and a reason: "
                     + "\(String(describing: gateway.exit)) \(words)")
             // An operator puts the copy from before then in its place.
-            try story.replaceData(by: copy)
-            try story.newEpoch()
+            try gateway.replace(by: copy)
+            try newEpoch(gateway)
             try gateway.start()
         }
         story.campaign.listen(story.far.shuffled(using: &generator), &generator)
@@ -60,8 +61,8 @@ extension RowContext {
         case olderCopy = "older copy and epoch new"
     }
 
-    private func apply(_ damage: Damage, to story: LogLossStory, copy: String) throws {
-        let database = story.gateway.data + "/store.sqlite"
+    private func apply(_ damage: Damage, to gateway: GatewayProcess, copy: String) throws {
+        let database = gateway.data + "/store.sqlite"
         let wal = database + "-wal"
         switch damage {
         case .walCut: try change(wal) { $0.removeLast(generator.below($0.count + 1)) }
@@ -74,9 +75,14 @@ extension RowContext {
         case .databaseFlipped: try flip(database)
         case .databaseCut: try change(database) { $0.removeLast($0.count / 2) }
         case .olderCopy:
-            try story.replaceData(by: copy)
-            try story.newEpoch()
+            try gateway.replace(by: copy)
+            try newEpoch(gateway)
         }
+    }
+
+    private func newEpoch(_ gateway: GatewayProcess) throws {
+        let (exit, output) = try GatewayProcess.run(["epoch", "new", "--data", gateway.data])
+        campaign?.recorder.require(exit == .status(0), "epoch new: \(output)")
     }
 
     private func flip(_ path: String) throws {

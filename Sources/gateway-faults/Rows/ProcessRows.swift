@@ -158,19 +158,24 @@ extension RowContext {
         report("tries", tries)
     }
 
-    /// The system's clock jumps while the gateway runs, and between two starts.
-    func clock() throws {
-        let file = try GatewayProcess.temporaryDirectory() + "/clock"
-        func set(_ offset: String) throws {
-            try (offset + "\n").write(toFile: file, atomically: true, encoding: .utf8)
-        }
-        // Where Debian puts it.
+    /// Returns the path of the library that changes a process's clock, where Debian puts it.
+    static func libfaketime() throws -> String {
         let library = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"]
             .map { $0 + "/faketime/libfaketimeMT.so.1" }
             .first { FileManager.default.fileExists(atPath: $0) }
         guard let library else {
             throw RowSkipped(reason: "libfaketime is not installed (Debian package faketime)")
         }
+        return library
+    }
+
+    /// The system's clock jumps while the gateway runs, and between two starts.
+    func clock() throws {
+        let file = try GatewayProcess.temporaryDirectory() + "/clock"
+        func set(_ offset: String) throws {
+            try (offset + "\n").write(toFile: file, atomically: true, encoding: .utf8)
+        }
+        let library = try Self.libfaketime()
         try set("+0s")
         // By way of `env`: a program written in Swift exits at once when it is the first that
         // libfaketime is loaded into.
@@ -180,7 +185,7 @@ extension RowContext {
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             ], wrapper: ["env"])
         let campaign = try makeCampaign(on: gateway) {
-            $0.tokenLifetime = "20d"
+            $0.tokenLifetime = 20 * 86_400
             // Before a token was issued, and after its end, it is worth nothing.
             $0.allowedStatuses.insert(401)
         }

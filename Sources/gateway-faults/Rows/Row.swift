@@ -10,6 +10,8 @@ struct Row: Sendable, ExpressibleByArgument {
     let summary: String
     /// The seconds of its faults in the smoke run; `nil` when it is not part of it.
     var smokeSeconds: Double?
+    /// Whether it needs a cluster, and so PostgreSQL.
+    var isOfCluster = false
     /// The seeds of the whole campaign, and the seconds of each.
     var seeds = 10
     var seconds = 20.0
@@ -19,7 +21,8 @@ struct Row: Sendable, ExpressibleByArgument {
     /// could not be finished.
     let run: @Sendable (RowContext) throws -> Void
 
-    static let all = [
+    /// The rows of one gateway.
+    private static let single = [
         Row(
             name: "registration", finding: "V1",
             summary: "registrations change while streams open", smokeSeconds: 8
@@ -94,6 +97,9 @@ struct Row: Sendable, ExpressibleByArgument {
             seconds: 60
         ) { try $0.rudeClients() },
     ]
+
+    /// Every row.
+    static let all = single + cluster
 }
 
 extension Row {

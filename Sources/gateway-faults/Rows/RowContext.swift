@@ -30,20 +30,20 @@ final class RowContext {
     ///
     /// - Parameter adjust: Changes the usual load.
     func makeCampaign(
-        on gateway: GatewayProcess, _ adjust: (inout Campaign.Load) -> Void = { _ in }
+        on deployment: any Deployment, _ adjust: (inout Campaign.Load) -> Void = { _ in }
     ) throws -> Campaign {
         var load = Campaign.Load()
         adjust(&load)
-        let campaign = try Campaign(gateway, load, &generator)
+        let campaign = try Campaign(deployment, load, &generator)
         self.campaign = campaign
         return campaign
     }
 
     /// Makes a campaign that will be judged, and starts it.
     func startCampaign(
-        on gateway: GatewayProcess, _ adjust: (inout Campaign.Load) -> Void = { _ in }
+        on deployment: any Deployment, _ adjust: (inout Campaign.Load) -> Void = { _ in }
     ) throws -> Campaign {
-        let campaign = try makeCampaign(on: gateway, adjust)
+        let campaign = try makeCampaign(on: deployment, adjust)
         campaign.start(&generator)
         return campaign
     }

@@ -1,0 +1,101 @@
+import ClusterTestSupport
+import GatewayPostgres
+import GatewayTestSupport
+import Synchronization
+
+/// A cluster under faults: its servers, its nodes, and each node's way to the servers.
+final class FaultCluster: Deployment {
+    let servers: ClusterFixture
+    let gateways: ClusterGateways
+    let nodes: [GatewayProcess]
+    /// Each node's way to the primary; empty where nodes connect to the servers themselves.
+    let proxies: [ServerProxy]
+    private let turn = Atomic(0)
+
+    /// Starts the servers and the nodes.
+    ///
+    /// - Parameters:
+    ///   - hasQuorum: Whether commits wait for a standby.
+    ///   - hasProxies: Whether nodes reach the primary through proxies.
+    ///   - slice: The sequences in a slice of the log.
+    ///   - tokenAge: The age of the tokens that are issued, in seconds.
+    ///   - environments: Variables of the nodes' processes, for the first nodes.
+    init(
+        hasQuorum: Bool = false, hasProxies: Bool = false, slice: Int64 = 1_000_000,
+        tokenAge: Int64 = 0, environments: [[String: String]] = []
+    ) throws {
+        let nodeCount: Int32 = 3
+        let servers = try ClusterFixture(
+            nodes: nodeCount, hasQuorum: hasQuorum, hasServer: true, slice: slice)
+        let gateways = try ClusterGateways(servers, tokenAge: tokenAge)
+        let proxies =
+            hasProxies ? try (0..<nodeCount).map { _ in try ServerProxy(to: servers.primary) } : []
+        nodes = try (0..<Int(nodeCount)).map { index in
+            let environment = index < environments.count ? environments[index] : [:]
+            return try gateways.makeNode(
+                Int32(index + 1), hosts: proxies.isEmpty ? nil : [proxies[index].directory],
+                admin: GatewayProcess.freeAddress(), environment: environment,
+                // A program written in Swift exits at once when it is the first that a library is
+                // loaded into.
+                wrapper: environment.isEmpty ? [] : ["env"])
+        }
+        (self.servers, self.gateways, self.proxies) = (servers, gateways, proxies)
+    }
+
+    // MARK: As a deployment
+
+    var next: GatewayProcess {
+        nodes[turn.wrappingAdd(1, ordering: .relaxed).newValue % nodes.count]
+    }
+
+    var standardErrorTail: String {
+        nodes.enumerated().map { "node \($0 + 1):\n\($1.standardErrorTail)" }
+            .joined(separator: "\n")
+    }
+
+    func backendToken(lifetime: Int) throws -> String { try gateways.backend(lifetime: lifetime) }
+
+    func clientTokens(_ clients: [String], lifetime: Int) throws -> [String] {
+        try clients.map { try gateways.token($0, lifetime: lifetime) }
+    }
+
+    /// Starts every node again once it has ended by itself, as a service manager does.
+    ///
+    /// - Throws: ``TestFailure`` if one has not ended within so many seconds.
+    func restartEnded(within seconds: Double) throws {
+        for (index, node) in nodes.enumerated() {
+            guard node.waitForExit(seconds: seconds) != nil else {
+                throw TestFailure("node \(index + 1) still runs")
+            }
+            try node.start()
+        }
+    }
+
+    // MARK: What has to hold
+
+    /// Requires of a run that is over that every node still runs, and that the log has no gap, names
+    /// each batch once, and continues one chain.
+    func judge(_ recorder: Recorder) throws {
+        for (index, node) in nodes.enumerated() {
+            recorder.require(
+                node.exit == nil,
+                "node \(index + 1) ended with \(String(describing: node.exit)): "
+                    + node.standardErrorTail)
+        }
+        let connection = try servers.administration()
+        let faults = try connection.rows(
+            """
+            SELECT count(*) FILTER (WHERE first <> before + 1),
+              count(*) FILTER (WHERE first > last),
+              count(*) - count(DISTINCT chain), count(*) - count(DISTINCT (node, batch))
+            FROM (SELECT *, lag(last) OVER (ORDER BY last) AS before FROM tg.log) AS rows
+            """
+        ).first
+        for (index, fault) in ["gaps", "empty batches", "doubled chains", "doubled batches"]
+            .enumerated()
+        {
+            let count = try faults?.integer(index) ?? -1
+            recorder.require(count == 0, "the log has \(count) \(fault)")
+        }
+    }
+}

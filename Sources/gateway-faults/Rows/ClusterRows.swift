@@ -1,0 +1,128 @@
+import ClusterTestSupport
+import Foundation
+import GatewayTestSupport
+
+/// Faults of the nodes of a cluster.
+extension RowContext {
+    /// Loads a cluster, repeats a fault, and judges what is left.
+    ///
+    /// - Parameter adjust: Changes the usual load.
+    func repeatFault(
+        on cluster: FaultCluster, _ adjust: (inout Campaign.Load) -> Void = { _ in },
+        _ fault: (Campaign) throws -> Void
+    ) throws {
+        let campaign = try startCampaign(on: cluster, adjust)
+        try repeatFault(on: campaign) { try fault(campaign) }
+        try campaign.judgeStored()
+        try cluster.judge(campaign.recorder)
+    }
+
+    /// `kill -9` of one or two nodes at random moments, some of them while a node starts.
+    func nodesKilled() throws {
+        let cluster = try FaultCluster()
+        var (kills, early, slowest) = (0, 0, 0.0)
+        try repeatFault(on: cluster) {
+            $0.newClients = 100
+        } _: { campaign in
+            pauseRandomly(0.2, 2)
+            let count = generator.happens(25) ? 2 : 1
+            let victims = cluster.nodes.shuffled(using: &generator).prefix(count)
+            for victim in victims { victim.kill() }
+            kills += count
+            pauseRandomly(0, 1)
+            for victim in victims {
+                if generator.happens(30) {
+                    try victim.launch()
+                    pauseRandomly(0, 0.4)
+                    victim.kill()
+                    early += 1
+                }
+                let start = campaign.recorder.now
+                try victim.start()
+                slowest = max(slowest, campaign.recorder.now - start)
+            }
+        }
+        report("kills", kills)
+        report("kills while starting", early)
+        report("slowest start", seconds: slowest)
+    }
+
+    /// Nodes are stopped for longer than their leases, and go on.
+    func nodesStopped() throws {
+        let cluster = try FaultCluster()
+        var (stops, longest) = (0, 0.0)
+        try repeatFault(on: cluster) {
+            // A registration that a stopped node has received is carried out once it goes on, also
+            // after a later one through another node.
+            $0.changesRegistrations = false
+        } _: { campaign in
+            pauseRandomly(0.5, 2)
+            let node = generator.pick(cluster.nodes)
+            // A lease lasts 10 s.
+            let length = generator.happens(30) ? randomSeconds(10, 14) : randomSeconds(0.5, 5)
+            node.signal(SIGSTOP)
+            pause(seconds: length)
+            node.signal(SIGCONT)
+            (stops, longest) = (stops + 1, max(longest, length))
+            _ = campaign.awaitAcceptance(seconds: 10)
+        }
+        report("stops", stops)
+        report("longest", seconds: longest)
+    }
+
+    /// Every node in turn is drained and started again; nobody is told `all`.
+    func rollingRestart() throws {
+        let cluster = try FaultCluster()
+        var (restarts, slowest) = (0, 0.0)
+        try repeatFault(on: cluster) {
+            ($0.streams, $0.cutPercent) = (60, 0)
+        } _: { campaign in
+            for node in cluster.nodes {
+                pauseRandomly(0.2, 1)
+                let start = campaign.recorder.now
+                campaign.requireOrderly(node.terminate(seconds: 30))
+                slowest = max(slowest, campaign.recorder.now - start)
+                try node.start()
+                restarts += 1
+            }
+        }
+        report("restarts", restarts)
+        report("slowest drain", seconds: slowest)
+    }
+
+    /// Three put catalogs at the same time, each at any node, while nodes are killed.
+    func catalogRace() throws {
+        let cluster = try FaultCluster()
+        var kills = 0
+        try repeatFault(on: cluster) {
+            $0.catalogWriters = 3
+        } _: { _ in
+            pauseRandomly(1, 3)
+            let node = generator.pick(cluster.nodes)
+            try node.restart()
+            kills += 1
+        }
+        report("kills", kills)
+    }
+
+    /// One node's clock is a day ahead, another's a day behind.
+    func nodeClocks() throws {
+        let library = try Self.libfaketime()
+        let environments = ["+1d", "-1d"].map {
+            [
+                "LD_PRELOAD": library, "FAKETIME": $0, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            ]
+        }
+        // Valid by every clock: two days before to 18 days after.
+        let cluster = try FaultCluster(tokenAge: 2 * 86_400, environments: environments)
+        var kills = 0
+        try repeatFault(on: cluster) {
+            $0.tokenLifetime = 20 * 86_400
+        } _: { _ in
+            pauseRandomly(1, 4)
+            try generator.pick(cluster.nodes).restart()
+            kills += 1
+        }
+        report("kills", kills)
+    }
+}

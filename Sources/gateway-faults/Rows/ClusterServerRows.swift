@@ -1,0 +1,181 @@
+import ClusterTestSupport
+import Foundation
+import GatewayPostgres
+import GatewayTestSupport
+
+/// Faults of the servers of a cluster, and of the ways to them.
+extension RowContext {
+    /// The primary loses power and comes back.
+    func primaryKilled() throws {
+        let cluster = try FaultCluster()
+        var (crashes, slowest) = (0, 0.0)
+        try repeatFault(on: cluster) { campaign in
+            pauseRandomly(0.5, 3)
+            try cluster.servers.primary.crash()
+            pauseRandomly(0, 2)
+            try cluster.servers.primary.start()
+            crashes += 1
+            slowest = max(slowest, campaign.awaitAcceptance(seconds: 15))
+        }
+        report("crashes", crashes)
+        report("slowest recovery", seconds: slowest)
+    }
+
+    /// The primary is lost and its standby takes its place; in some rounds the primary was back for a
+    /// while without its standby, with batches that only it had.
+    func failOver() throws {
+        let cluster = try FaultCluster(hasQuorum: true)
+        var pauses: [Double] = []
+        try repeatFault(on: cluster) { campaign in
+            pauseRandomly(1, 4)
+            let start = campaign.recorder.now
+            if generator.happens(30), let standby = cluster.servers.standby {
+                standby.pause()
+                pauseRandomly(0.5, 2)
+                try cluster.servers.primary.crash()
+                try cluster.servers.primary.start()
+                pauseRandomly(0.5, 3)
+                try cluster.servers.primary.crash()
+                standby.resume()
+            }
+            try cluster.servers.failOver()
+            _ = campaign.awaitAcceptance(seconds: 20)
+            pauses.append(campaign.recorder.now - start)
+        }
+        pauses.sort()
+        report("fail-overs", pauses.count)
+        report("median seconds until a post is accepted", seconds: pauses[pauses.count / 2])
+        report("most", seconds: pauses[pauses.count - 1])
+    }
+
+    /// The standby that commits wait for goes away, and in some rounds the setting is emptied
+    /// meanwhile.
+    func quorumLost() throws {
+        let cluster = try FaultCluster(hasQuorum: true)
+        guard let standby = cluster.servers.standby else { return }
+        var (losses, emptied) = (0, 0)
+        try repeatFault(on: cluster) { campaign in
+            pauseRandomly(0.5, 2)
+            standby.pause()
+            pauseRandomly(0.5, 5)
+            let isEmptied = generator.happens(40)
+            if isEmptied {
+                try cluster.servers.setQuorum(false)
+                pauseRandomly(0.2, 2)
+                emptied += 1
+            }
+            standby.resume()
+            if isEmptied { try cluster.servers.setQuorum(true) }
+            losses += 1
+            _ = campaign.awaitAcceptance(seconds: 15)
+        }
+        report("losses", losses)
+        report("settings emptied", emptied)
+    }
+
+    /// The connections of nodes are cut at any byte, in each direction, or are silent for seconds.
+    func connectionsCut() throws {
+        let cluster = try FaultCluster(hasProxies: true)
+        var (cuts, silences) = (0, 0)
+        try repeatFault(on: cluster) { campaign in
+            pauseRandomly(0.1, 0.8)
+            let proxy = generator.pick(cluster.proxies)
+            if generator.happens(15) {
+                proxy.silence()
+                pauseRandomly(0.5, 6)
+                proxy.resume()
+                silences += 1
+            } else {
+                let direction = generator.pick(ServerProxy.Direction.allCases)
+                proxy.cut(after: generator.below(generator.happens(50) ? 400 : 8_000), direction)
+                cuts += 1
+            }
+        }
+        report("cuts", cuts)
+        report("silences", silences)
+    }
+
+    /// The server stops for seconds without closing anything, and goes on.
+    func serverSilent() throws {
+        let cluster = try FaultCluster()
+        var stops = 0
+        try repeatFault(on: cluster) { campaign in
+            pauseRandomly(0.5, 2)
+            cluster.servers.primary.pause()
+            pauseRandomly(0.2, 5)
+            cluster.servers.primary.resume()
+            stops += 1
+            _ = campaign.awaitAcceptance(seconds: 15)
+        }
+        report("stops", stops)
+    }
+
+    /// An older copy of the database is put in its place: what came after it is lost. In some runs no
+    /// node was there to notice, and only cursors of clients show it.
+    func databaseRestored() throws {
+        let cluster = try FaultCluster()
+        let story = try LogLossStory(self, cluster.servers, of: cluster)
+        let recorder = story.campaign.recorder
+        let copy = try story.fallBehind()
+        let isNoticed = generator.happens(60)
+        if !isNoticed { for node in cluster.nodes { node.kill() } }
+        try cluster.servers.primary.crash()
+        try cluster.servers.replace(by: copy)
+        story.campaign.expectLostLog()
+        try cluster.servers.primary.start()
+        if isNoticed {
+            for (index, node) in cluster.nodes.enumerated() {
+                recorder.require(
+                    node.waitForExit(seconds: 30) == .status(1),
+                    "node \(index + 1) did not notice that the end of the log was lost")
+            }
+        }
+        for node in cluster.nodes { try node.start() }
+        story.campaign.listen(story.near, &generator)
+        pauseRandomly(0.5, 3)
+        story.campaign.listen(story.far, &generator)
+        // A node that notices cannot take back what it told; its service manager starts it again.
+        if !isNoticed { try cluster.restartEnded(within: 10) }
+        pause(seconds: 1)
+        try story.campaign.settle()
+        try cluster.judge(recorder)
+        report("clients with cursors that were lost", story.far.count)
+        report("noticed by", isNoticed ? "the nodes" : "cursors")
+    }
+
+    /// Small slices, of which old ones are removed while transactions hold the tables.
+    func slices() throws {
+        let slice: UInt64 = 1_000
+        let cluster = try FaultCluster(slice: Int64(slice))
+        let campaign = try makeCampaign(on: cluster) { $0.postPauseMilliseconds = 5 }
+        // A client that resumes below the start of the log is sent `all`.
+        campaign.recorder.add(.allExpected)
+        campaign.recorder.add(.logKeeps(entries: slice * 11))
+        campaign.start(&generator)
+        var holds = 0
+        try repeatFault(on: campaign) {
+            let dump = try cluster.servers.administration()
+            try dump.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            try dump.execute("LOCK TABLE tg.log, tg.event IN ACCESS SHARE MODE")
+            pauseRandomly(0.5, 4)
+            try dump.execute("COMMIT")
+            holds += 1
+            pauseRandomly(0.1, 0.5)
+        }
+        try cluster.judge(campaign.recorder)
+        let rows = try cluster.servers.administration().rows(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'tg.log'::regclass")
+        report("tables held", holds)
+        report("slices", try rows.first?.integer(0) ?? 0)
+    }
+
+    /// A transaction with an old snapshot stays open for the whole run.
+    func oldSnapshot() throws {
+        let cluster = try FaultCluster()
+        let dump = try cluster.servers.administration()
+        try dump.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try dump.execute("SELECT count(*) FROM tg.log")
+        try repeatFault(on: cluster) { _ in pause(seconds: 1) }
+        try dump.execute("COMMIT")
+    }
+}
