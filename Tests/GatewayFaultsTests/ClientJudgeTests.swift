@@ -75,6 +75,16 @@ import Testing
 
     // MARK: Registrations that change
 
+    @Test(arguments: [(at: UInt64(2), isStray: false), (at: 3, isStray: true)])
+    func atAnotherNodeARegistrationIsInForceFromItsSequence(at: UInt64, isStray: Bool) {
+        var run = RecordBuilder()
+        run.begin([panda])
+        run.post(.character("panda"), .character("panda"), .character("panda"))
+        run.register("anna", [bear], .inForce(from: 3))
+        run.tell("anna", .interest(panda), at: at, opened: run.time + 1)
+        #expect(run.kinds == (isStray ? [.stray] : []))
+    }
+
     @Test func aNewWidgetIsOwedWhatChangesAfterTheAnswer() {
         var run = RecordBuilder()
         run.begin([panda])

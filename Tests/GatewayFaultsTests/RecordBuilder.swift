@@ -24,7 +24,7 @@ struct RecordBuilder {
     /// Registers a client with other interests.
     mutating func register(
         _ client: String, _ interests: Set<Interest>,
-        _ outcome: RegistrationOutcome = .inForce
+        _ outcome: RegistrationOutcome = .inForce(from: 0)
     ) {
         numbers[client, default: 0] += 1
         let number = numbers[client] ?? 0

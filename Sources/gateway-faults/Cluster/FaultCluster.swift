@@ -44,6 +44,8 @@ final class FaultCluster: Deployment {
 
     // MARK: As a deployment
 
+    var isCluster: Bool { true }
+
     var next: GatewayProcess {
         nodes[turn.wrappingAdd(1, ordering: .relaxed).newValue % nodes.count]
     }

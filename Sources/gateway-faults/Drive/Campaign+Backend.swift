@@ -129,7 +129,9 @@ extension Campaign {
         recorder.add(
             .registered(
                 client: client.name, number: number,
-                outcome: buildsAnew ? .builtAnew(sequence: sequence) : .inForce))
+                outcome: buildsAnew
+                    ? .builtAnew(sequence: sequence)
+                    : .inForce(from: deployment.isCluster ? sequence : 0)))
         client.state.update { state in
             if state.number == number { state.isUnsure = false }
             if buildsAnew { (state.cursor, state.watermark) = (text, sequence) }

@@ -4,6 +4,8 @@ import GatewayTestSupport
 protocol Deployment: Sendable {
     /// The gateway for the next connection; of a cluster, each node in turn.
     var next: GatewayProcess { get }
+    /// Whether the gateways are nodes that share a log.
+    var isCluster: Bool { get }
     /// The end of what the gateways wrote to standard error.
     var standardErrorTail: String { get }
 
@@ -20,6 +22,7 @@ protocol Deployment: Sendable {
 
 extension GatewayProcess: Deployment {
     var next: GatewayProcess { self }
+    var isCluster: Bool { false }
 
     func backendToken(lifetime: Int) throws -> String {
         try token(

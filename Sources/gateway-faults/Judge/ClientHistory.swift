@@ -4,6 +4,8 @@ struct ClientHistory {
         let number: Int
         let interests: Set<Interest>
         var answered: Double?
+        /// The sequence behind which it is in force.
+        var sequence: UInt64 = 0
     }
 
     /// The moment at which a client built the widgets of an interest.
@@ -49,7 +51,8 @@ struct ClientHistory {
         guard let index = registrations.firstIndex(where: { $0.number == number }) else { return }
         switch outcome {
         case .unknown: return
-        case .inForce:
+        case .inForce(let sequence):
+            registrations[index].sequence = sequence
             for interest in registrations[index].interests where holdings[interest] == nil {
                 holdings[interest] = .after(time)
             }
@@ -61,9 +64,12 @@ struct ClientHistory {
         registrations[index].answered = time
     }
 
-    /// The interests that may have been in force at `time` or later.
-    private func interests(since time: Double) -> Set<Interest> {
-        let start = registrations.lastIndex { ($0.answered ?? .infinity) <= time } ?? 0
+    /// The interests that may have been in force at `time` or later, for a notification at a sequence.
+    private func interests(since time: Double, at sequence: UInt64) -> Set<Interest> {
+        let start =
+            registrations.lastIndex {
+                ($0.answered ?? .infinity) <= time && $0.sequence <= sequence
+            } ?? 0
         return registrations[start...].reduce(into: []) { $0.formUnion($1.interests) }
     }
 
@@ -83,7 +89,7 @@ struct ClientHistory {
                 let change = changes.latest(
                     interest.subject, upTo: telling.sequence, generation)
                 let since = max(telling.opened, change?.sent ?? 0)
-                if !interests(since: since).contains(interest) {
+                if !interests(since: since, at: telling.sequence).contains(interest) {
                     add(
                         .stray, "notified of \(interest) at \(telling.sequence), not subscribed"
                     )
@@ -98,7 +104,9 @@ struct ClientHistory {
 
     /// A notification that names a kind alone: which subject is meant follows from its sequence.
     private mutating func judge(_ kind: WidgetKind, _ telling: ReceivedNotification) {
-        let possible = interests(since: telling.opened).filter { $0.kind == kind }
+        let possible = interests(since: telling.opened, at: telling.sequence).filter {
+            $0.kind == kind
+        }
         if possible.isEmpty {
             add(.stray, "notified of \(kind.rawValue) at \(telling.sequence), not subscribed")
             return
@@ -112,7 +120,8 @@ struct ClientHistory {
             guard let known = changes.latest(other.subject, upTo: telling.sequence, generation)
             else { return false }
             return (other == interest || known.sequence > watermark)
-                && interests(since: max(telling.opened, known.sent)).contains(other)
+                && interests(since: max(telling.opened, known.sent), at: telling.sequence)
+                    .contains(other)
         }
         if !isExplained {
             add(.stray, "notified of \(interest) at \(telling.sequence), not subscribed")

@@ -64,8 +64,10 @@ enum PostOutcome: Sendable, Equatable {
 
 /// The outcome of a registration.
 enum RegistrationOutcome: Sendable, Equatable {
-    /// In force. The client builds what is new in it after the answer.
-    case inForce
+    /// In force for what comes behind a sequence: 0 for one gateway, where it is in force at once, and
+    /// the answer's cursor where other nodes follow. The client builds what is new in it after the
+    /// answer.
+    case inForce(from: UInt64)
     /// In force, and the client builds everything at this cursor.
     case builtAnew(sequence: UInt64)
     /// In force or not.

@@ -89,7 +89,7 @@ extension Campaign {
         guard answer.status == 204 || answer.status == 200 else {
             throw TestFailure("DELETE got status \(answer.status): \(answer.text)")
         }
-        recorder.add(.registered(client: client.name, number: number, outcome: .inForce))
+        recorder.add(.registered(client: client.name, number: number, outcome: .inForce(from: 0)))
     }
 
     /// Reads until the stream's cursor covers `last`.
