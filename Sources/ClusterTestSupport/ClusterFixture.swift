@@ -25,13 +25,15 @@ package final class ClusterFixture: Sendable {
     ///   - nodes: The number of nodes.
     ///   - hasQuorum: Whether to start a standby and to commit with its confirmation.
     ///   - hasServer: Whether to start a server that the test may pause or kill.
+    ///   - isOnDisk: Whether the files of such a server are on a disk, and never in memory.
     ///   - slice: The sequences in a slice.
     package init(
-        nodes: Int32 = 2, hasQuorum: Bool = false, hasServer: Bool = false,
+        nodes: Int32 = 2, hasQuorum: Bool = false, hasServer: Bool = false, isOnDisk: Bool = false,
         slice: Int64 = 1_000_000
     ) throws {
         let isAlone = hasQuorum || hasServer
-        let primary = isAlone ? try PostgresServer() : try PostgresServer.shared.get()
+        let primary =
+            isAlone ? try PostgresServer(isOnDisk: isOnDisk) : try PostgresServer.shared.get()
         database = isAlone ? "postgres" : try primary.createDatabase()
         let connection = try primary.administration(database: database)
         try ClusterSchema.createRoles(connection)

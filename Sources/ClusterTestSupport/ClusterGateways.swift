@@ -12,6 +12,8 @@ package final class ClusterGateways: Sendable {
     private static let url = "https://gateway.test"
 
     package let cluster: ClusterFixture
+    /// The app that tokens are for.
+    private let app: String
     private let folder: String
     private let certificates: DevelopmentCertificates
     private let issuer: TokenIssuer
@@ -23,10 +25,14 @@ package final class ClusterGateways: Sendable {
     /// Prepares a cluster without running gateways.
     ///
     /// - Parameters:
+    ///   - app: The app that tokens are for.
     ///   - pushes: Whether the gateways push, through a push service of their own.
     ///   - tokenAge: The age of the tokens that are issued, in seconds.
-    package init(_ cluster: ClusterFixture, pushes: Bool = false, tokenAge: Int64 = 0) throws {
-        self.cluster = cluster
+    package init(
+        _ cluster: ClusterFixture, app: String = ClusterGateways.app, pushes: Bool = false,
+        tokenAge: Int64 = 0
+    ) throws {
+        (self.cluster, self.app) = (cluster, app)
         let now = Int64(Date().timeIntervalSince1970)
         issued = now - tokenAge
         folder = try GatewayProcess.temporaryDirectory()
@@ -75,12 +81,14 @@ package final class ClusterGateways: Sendable {
     /// Returns a node, which is started and ready unless `startsNow` is `false`.
     ///
     /// - Parameters:
+    ///   - program: The gateway's program; `nil` for the one that tests use.
     ///   - hosts: The hosts by which it reaches the servers; `nil` for the servers' own.
     ///   - admin: The address of its admin port.
     ///   - environment: Variables of its process.
     ///   - wrapper: A program and its arguments that then becomes the node.
     package func makeNode(
-        _ node: Int32, hosts: [String]? = nil, admin: String = "127.0.0.1:0",
+        _ node: Int32, program: String? = nil, hosts: [String]? = nil,
+        admin: String = "127.0.0.1:0",
         environment: [String: String] = [:], wrapper: [String] = [], startsNow: Bool = true
     ) throws -> GatewayProcess {
         let user = "node\(node)"
@@ -91,7 +99,7 @@ package final class ClusterGateways: Sendable {
         tls: { certificate: \(certificates.certificate), key: \(certificates.key) }
         issuers:
           - iss: https://issuer.test
-            apps: [\(Self.app)]
+            apps: [\(app)]
             scopes: [catalog:write, changes:write, client, clients:write, operator]
             keys: \(folder)/keys.json
         cluster:
@@ -101,7 +109,8 @@ package final class ClusterGateways: Sendable {
         \(pushing)
         """.write(toFile: file, atomically: true, encoding: .utf8)
         return try GatewayProcess(
-            configuration: file, admin: admin, ca: ca, environment: environment, wrapper: wrapper,
+            program: program, configuration: file, admin: admin, ca: ca, environment: environment,
+            wrapper: wrapper,
             startsNow: startsNow)
     }
 
@@ -110,7 +119,7 @@ package final class ClusterGateways: Sendable {
     /// - Parameter lifetime: The seconds until it expires.
     package func backend(lifetime: Int = 3_600) throws -> String {
         try issuer.issue(
-            sub: "backend", app: Self.app,
+            sub: "backend", app: app,
             scopes: [.catalogWrite, .changesWrite, .clientsWrite, .operate], ttl: Int64(lifetime),
             now: issued)
     }
@@ -122,7 +131,7 @@ package final class ClusterGateways: Sendable {
         _ client: String, attributes: [String: [String]] = [:], lifetime: Int = 3_600
     ) throws -> String {
         try issuer.issue(
-            sub: client, app: Self.app, scopes: [.client], ttl: Int64(lifetime),
+            sub: client, app: app, scopes: [.client], ttl: Int64(lifetime),
             attributes: attributes, now: issued)
     }
 

@@ -36,12 +36,13 @@ package final class PostgresServer: Sendable {
     /// - Parameters:
     ///   - settings: Further settings, such as `ssl`.
     ///   - port: The port in the name of the socket, and of TCP where `settings` listen.
+    ///   - isOnDisk: Whether its files are on a disk, as measurements need, and never in memory.
     ///   - prepare: Called with the directory before the start.
     package init(
-        _ settings: [String: String] = [:], port: UInt16 = 5432,
+        _ settings: [String: String] = [:], port: UInt16 = 5432, isOnDisk: Bool = false,
         prepare: (String) throws -> Void = { _ in }
     ) throws {
-        directory = try Self.copy(of: try Self.template.get())
+        directory = try Self.copy(of: try Self.template.get(), isOnDisk: isOnDisk)
         self.port = "\(port)"
         self.settings = settings.sorted { $0.key < $1.key }.flatMap {
             ["-c", "\($0.key)=\($0.value)"]
@@ -180,7 +181,7 @@ package final class PostgresServer: Sendable {
     }
 
     /// The postmaster and its children.
-    private var processes: [Int32] {
+    package var processes: [Int32] {
         guard let pid = process.update({ $0?.pid }) else { return [] }
         let children =
             (try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8))
@@ -242,13 +243,13 @@ package final class PostgresServer: Sendable {
     /// The directories to remove when this process ends before every value is released.
     private static let leftovers = Mutex<Set<String>>([])
 
-    /// Creates a directory in memory, where there is room: a server syncs a thousand files when it
-    /// starts from a copy, which takes seconds on a busy disk.
-    private static func emptyDirectory() throws -> String {
+    /// Creates a directory in memory, where there is room and it may be: a server syncs a thousand
+    /// files when it starts from a copy, which takes seconds on a busy disk.
+    private static func emptyDirectory(isOnDisk: Bool = false) throws -> String {
         let memory = "/dev/shm"
         let attributes = try? FileManager.default.attributesOfFileSystem(forPath: memory)
         let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value ?? 0
-        let parent = free > 1 << 30 ? memory : NSTemporaryDirectory()
+        let parent = free > 1 << 30 && !isOnDisk ? memory : NSTemporaryDirectory()
         // Short: the path of a socket has at most 107 bytes.
         let directory = parent + "/timeline-gateway-test-" + UUID().uuidString
         try FileManager.default.createDirectory(
@@ -284,8 +285,8 @@ package final class PostgresServer: Sendable {
         shmctl(number, IPC_RMID, nil)
     }
 
-    private static func copy(of template: String) throws -> String {
-        let directory = try emptyDirectory()
+    private static func copy(of template: String, isOnDisk: Bool) throws -> String {
+        let directory = try emptyDirectory(isOnDisk: isOnDisk)
         try command("/bin/cp", ["-a", template + "/data", directory + "/data"])
         return directory
     }

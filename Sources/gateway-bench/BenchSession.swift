@@ -58,6 +58,7 @@ struct BenchSession {
             case .accept: report.add(try run.accept())
             case .register: report.add(try run.register())
             case .push: try run.pushes(into: &report)
+            case .cluster: report.add(try run.cluster())
             case .costs: report.add(try run.costs())
             case .decide where settings.isInProcess: report.add(run.decideInProcess())
             case .decide: report.add(try run.decide())

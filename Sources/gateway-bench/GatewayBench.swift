@@ -46,7 +46,7 @@ struct GatewayBench: ParsableCommand {
             over HTTP/1.1, and the bars do not apply.
 
             SCENARIOS
-              all        all except push and costs (default)
+              all        all except push, costs and cluster (default)
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
             In addition, `gateway-bench complexity` sends the largest documents and checks

@@ -168,7 +168,8 @@ import Testing
     }
 
     @Test func allScenariosButThoseAskedForAreUsual() {
-        #expect(Set(ScenarioName.allCases).subtracting(ScenarioName.usual) == [.costs, .push])
+        #expect(
+            Set(ScenarioName.allCases).subtracting(ScenarioName.usual) == [.costs, .push, .cluster])
         #expect(ScenarioChoice(argument: "all")?.scenarios == ScenarioName.usual)
         #expect(ScenarioChoice(argument: "costs")?.scenarios == [.costs])
     }

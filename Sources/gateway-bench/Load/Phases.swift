@@ -75,7 +75,14 @@ struct Phases {
     }
 
     /// Posts changes at fixed times, whatever has arrived; latency counts from the scheduled time.
-    func rate(_ changes: Int, perSecond: Double) throws -> PhaseStats {
+    ///
+    /// - Parameters:
+    ///   - thing: The thing that a change is of, by the change's number.
+    ///   - streams: The number of streams that a change is due at; `nil` for all.
+    func rate(
+        _ changes: Int, perSecond: Double, thing: (Int) -> String = { _ in "0" },
+        streams: Int? = nil
+    ) throws -> PhaseStats {
         try measure {
             let start = monotonicNanoseconds() + 1_000_000
             let step = 1e9 / perSecond
@@ -86,8 +93,9 @@ struct Phases {
                     while fleet.phase.changes < changes {
                         let time = due(fleet.phase.changes)
                         if time > monotonicNanoseconds() { return time }
-                        fleet.phase.posted(at: time, to: fleet.streams.count)
-                        poster.send(stage.change(["0"]))
+                        let number = fleet.phase.changes
+                        fleet.phase.posted(at: time, to: streams ?? fleet.streams.count)
+                        poster.send(stage.change([thing(number)]))
                     }
                     return nil
                 }, until: { fleet.phase.changes == changes })
@@ -121,15 +129,14 @@ struct Phases {
     private func measure(_ body: () throws -> Void) throws -> PhaseStats {
         try generator.run(seconds: Self.settleSeconds) { false }
         fleet.startPhase()
-        let process = stage.gateway.pid
         let before = (
-            server: ProcessStats.cpuNanoseconds(process),
+            server: stage.cpuNanoseconds,
             own: ProcessStats.ownCPUNanoseconds(), traffic: fleet.traffic
         )
         let start = monotonicNanoseconds()
         try body()
         var figures = PhaseStats()
-        figures.serverCPU = ProcessStats.cpuNanoseconds(process) - before.server
+        figures.serverCPU = stage.cpuNanoseconds - before.server
         figures.ownCPU = ProcessStats.ownCPUNanoseconds() - before.own
         // Stray deliveries would come now.
         try generator.run(seconds: Self.settleSeconds) { false }

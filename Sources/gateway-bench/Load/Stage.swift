@@ -1,19 +1,28 @@
 import GatewayTestSupport
 import WidgetModel
 
-/// A running gateway with a catalog, and a generator beside it.
+/// Running gateways with a catalog, and a generator beside them.
 final class Stage {
     /// The app that everything belongs to.
     static let app = "com.example.bench"
     private static let requestConnections = 64
 
-    /// The gateway.
-    let gateway: GatewayProcess
+    /// The gateways: one, or the nodes of a cluster.
+    let gateways: [GatewayProcess]
     /// The load.
     let generator: Generator
     /// A token with a backend's scopes.
     let backend: String
+    private let clientTokens: (_ clients: [String]) throws -> [String]
     private var eventNumber = 0
+
+    /// The gateway that changes are posted to.
+    var gateway: GatewayProcess { gateways[0] }
+
+    /// The CPU time that the gateways have taken so far, in nanoseconds.
+    var cpuNanoseconds: Int64 {
+        gateways.reduce(0) { $0 + ProcessStats.cpuNanoseconds($1.pid) }
+    }
 
     /// Runs `body` with a stage that is taken down afterwards, whatever happens.
     ///
@@ -29,15 +38,27 @@ final class Stage {
             options: options)
         defer { gateway.kill() }
         try gateway.startMeasured()
-        return try body(try Stage(gateway))
+        let backend = try gateway.token(
+            app: Self.app, scope: "catalog:write changes:write clients:write", ttl: "12h")
+        return try body(
+            try Stage([gateway], backend: backend) {
+                try gateway.clientTokens(app: Self.app, clients: $0, ttl: "12h")
+            })
     }
 
-    private init(_ gateway: GatewayProcess) throws {
-        self.gateway = gateway
-        generator = try Generator(ca: gateway.ca)
-        backend = try gateway.token(
-            app: Self.app, scope: "catalog:write changes:write clients:write", ttl: "12h")
-        try gateway.put(
+    /// Puts the catalog.
+    ///
+    /// - Parameters:
+    ///   - gateways: Running gateways with one certificate.
+    ///   - backend: A token with a backend's scopes.
+    ///   - clientTokens: Returns a token for each of these clients.
+    init(
+        _ gateways: [GatewayProcess], backend: String,
+        clientTokens: @escaping (_ clients: [String]) throws -> [String]
+    ) throws {
+        (self.gateways, self.backend, self.clientTokens) = (gateways, backend, clientTokens)
+        generator = try Generator(ca: gateways[0].ca)
+        try gateways[0].put(
             "/v1/apps/\(Self.app)/catalog", token: backend, type: "application/yaml",
             Self.catalog(app: Self.app))
     }
@@ -63,13 +84,13 @@ final class Stage {
         try Requester(generator, port: gateway.port, connections: connections)
     }
 
-    /// Returns the CPU time that the gateway takes for `work` and its aftermath, in nanoseconds.
+    /// Returns the CPU time that the gateways take for `work` and its aftermath, in nanoseconds.
     func cpuNanoseconds(of work: () throws -> Void) throws -> Int64 {
         try generator.run(seconds: 0.2) { false }
-        let before = ProcessStats.cpuNanoseconds(gateway.pid)
+        let before = cpuNanoseconds
         try work()
         try generator.run(seconds: 0.2) { false }
-        return ProcessStats.cpuNanoseconds(gateway.pid) - before
+        return cpuNanoseconds - before
     }
 
     // MARK: Requests
@@ -122,17 +143,21 @@ final class Stage {
 
     // MARK: Clients
 
-    /// Registers `count` clients with the same widgets and returns a token for each.
-    func makeClients(_ count: Int, things: [String] = ["0"]) throws -> [String] {
+    /// Registers `count` clients and returns a token for each.
+    ///
+    /// - Parameter things: Returns the things that a client's widgets show.
+    func makeClients(
+        _ count: Int, things: (_ client: Int) -> [String] = { _ in ["0"] }
+    ) throws -> [String] {
         let requester = try requester()
         var number = 0
-        try requester.run { [self] in
+        let requests = (0..<count).map { registration($0, things: things($0)) }
+        try requester.run {
             guard number < count else { return nil }
             defer { number += 1 }
-            return registration(number, things: things)
+            return requests[number]
         }
-        return try gateway.clientTokens(
-            app: Self.app, clients: (0..<count).map { "client-\($0)" }, ttl: "12h")
+        return try clientTokens((0..<count).map { "client-\($0)" })
     }
 }
 

@@ -1,11 +1,11 @@
-/// Streams that all receive the same changes, and the count of their deliveries.
+/// Streams, spread over the gateways, and the count of their deliveries.
 final class StreamFleet: ConnectionUser {
     private static let handshakesInFlightMax = 64
     /// The longest wait for anything new.
     static let timeoutSeconds = 10.0
 
     private let generator: Generator
-    private let port: UInt16
+    private let ports: [UInt16]
     private let firstClient: Int
     private let tokens: [String]
     private let cursors: [String]?
@@ -31,7 +31,8 @@ final class StreamFleet: ConnectionUser {
         _ stage: Stage, tokens: [String], first: Int = 0, cursors: [String]? = nil,
         isHTTP2: Bool = false
     ) {
-        (generator, port, firstClient) = (stage.generator, stage.gateway.port, first)
+        (generator, firstClient) = (stage.generator, first)
+        ports = stage.gateways.map(\.port)
         (self.tokens, self.cursors, self.isHTTP2) = (tokens, cursors, isHTTP2)
     }
 
@@ -51,7 +52,8 @@ final class StreamFleet: ConnectionUser {
         func openMore() throws {
             while started < ready.count, started - readyCount < Self.handshakesInFlightMax {
                 let settings = ConnectionSettings(
-                    port: port, number: started, receiveBufferBytes: receiveBufferBytes,
+                    port: ports[started % ports.count], number: started,
+                    receiveBufferBytes: receiveBufferBytes,
                     isHTTP2: isHTTP2)
                 let stream = try generator.connect(settings, user: self)
                 stream.scanner.keepsID = keepsID

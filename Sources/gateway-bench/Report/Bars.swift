@@ -14,6 +14,9 @@ enum Bars {
         case (.register, "registrations"): .atLeast(5_000)
         case (.decide, "decisions, 1000000 widgets"): .atLeast(500_000)
         case (.decide, "index per widget, 1000000 widgets"): .atMost(120)
+        case (.cluster, "changes in batches of 100, PostgreSQL"): .atLeast(25_000)
+        case (.cluster, "p99 of a post, PostgreSQL / SQLite"): .atMost(4)
+        case (.cluster, _) where name.hasSuffix("nodes / 1 node"): .atMost(1.25)
         case (.costs, _): cost(name)
         default: nil
         }

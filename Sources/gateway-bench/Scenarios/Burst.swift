@@ -6,7 +6,7 @@ extension Repetition {
         try Stage.with(settings) { stage in
             let things = (0..<Self.changes).map(String.init)
             tell("registering \(settings.clients) clients with \(things.count) widgets each")
-            let tokens = try stage.makeClients(settings.clients, things: things)
+            let tokens = try stage.makeClients(settings.clients, things: { _ in things })
             let fleet = StreamFleet(stage, tokens: tokens)
             defer { fleet.close() }
             try open(settings.clients, of: fleet)

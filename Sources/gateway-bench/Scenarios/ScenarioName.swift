@@ -1,9 +1,10 @@
 /// A scenario.
 enum ScenarioName: String, CaseIterable, Sendable {
-    case fanout, latency, handshake, burst, slow, storm, accept, register, decide, push, costs
+    case fanout, latency, handshake, burst, slow, storm, accept, register, decide, push, costs,
+        cluster
 
     /// The default: all that needs nothing but this machine.
-    static let usual = allCases.filter { $0 != .push && $0 != .costs }
+    static let usual = allCases.filter { ![.push, .costs, .cluster].contains($0) }
 
     /// A description in a line of at most 64 characters.
     var abstract: String {
@@ -18,6 +19,7 @@ enum ScenarioName: String, CaseIterable, Sendable {
         case .register: "registrations of clients with 4 widgets"
         case .decide: "the core alone: changes decided for a million widgets"
         case .push: "pushes by the gateway's pool and by h2load; not part of all"
+        case .cluster: "1 to 3 nodes on one PostgreSQL, and SQLite; not part of all"
         case .costs: "instructions and allocations, by valgrind; not part of all"
         }
     }
