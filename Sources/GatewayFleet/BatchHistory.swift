@@ -103,9 +103,7 @@ package final class BatchHistory: CursorHistory {
     /// The newest batch that was recorded; `nil` before the first.
     var newest: BatchMark? {
         state.withLock { state in
-            guard state.tags.count > 0 else { return nil }
-            let (last, tag) = state.tags[state.tags.count - 1]
-            return BatchMark(last: last, tag: tag)
+            state.tags.newest.map { BatchMark(last: $0.last, tag: $0.tag) }
         }
     }
 

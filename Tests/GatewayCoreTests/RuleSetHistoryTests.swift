@@ -75,27 +75,4 @@ import WidgetModel
             #expect(RuleSet(set.catalog, restoring: history, hash: testHash) == nil)
         }
     }
-
-    @Test func `a shard goes on from the versions of another`() throws {
-        let set = try ruleSet([["entity": "E", "match": ["id": "$a"]]], at: 1)
-        var shard = Shard(floor: 0)
-        shard.apply(LogEntry(sequence: 1, app: "app", acceptedAt: 0, body: .catalog(set)), now: 0)
-        func change(_ id: String, _ sequence: UInt64, _ shard: inout Shard) throws {
-            let decision = try set.decide(Change(entity: "E", id: id), limits: Limits())
-            shard.apply(
-                LogEntry(
-                    sequence: sequence, app: "app", acceptedAt: 0,
-                    body: .change(decision, cause: nil)), now: 0)
-        }
-        try change("1", 2, &shard)
-        var other = Shard(position: 2, floor: 0)
-        other.install(set, versions: try #require(shard.versions(of: "app")))
-        #expect(other.position == 2)
-        try change("2", 3, &shard)
-        try change("2", 3, &other)
-        let windows = [shard, other].map { $0.versions(of: "app")?.versions(from: 0, atMost: 9) }
-        #expect(windows[0]?.versions.count == 3)
-        #expect(windows[0]?.versions == windows[1]?.versions)
-        #expect(other.versions(of: "nobody") == nil)
-    }
 }

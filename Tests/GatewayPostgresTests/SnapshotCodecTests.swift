@@ -49,16 +49,22 @@ import WidgetModel
     }
 
     @Test func moreKeysThanAWindowHasAreRefusedBeforeTheyCostMemory() throws {
-        var app = NodeSnapshot.App(
+        let app = NodeSnapshot.App(
             name: "app", history: .init(sequence: 1, kinds: [:], rules: [], retired: []),
-            versions: VersionWindow(floor: 0, keysMax: 1_000))
-        for key in 1...100 { app.versions.raise(UInt64(key), to: 5) }
+            versions: CompactedVersions(
+                tables: [
+                    (1...100).map { .init(key: $0, sequence: 5) },
+                    (1...100).map { .init(key: $0, sequence: 6) },
+                ]))
         let pieces = SnapshotEncoder.pieces(
             of: NodeSnapshot(position: Self.position, floor: 0, apps: [app]), pieceBytes: 1_000)
-        var decoder = SnapshotDecoder(keysMax: 99)
+        var decoder = SnapshotDecoder(keysMax: 159)
         #expect(throws: SnapshotDecoder.Fault.malformedPiece) {
             for piece in pieces { try decoder.append(piece) }
         }
+        decoder = SnapshotDecoder(keysMax: 160)
+        for piece in pieces { try decoder.append(piece) }
+        #expect(try decoder.finish().apps.first?.versions.count == 200)
     }
 
     @Test func aTagIsFoundByAnySequenceOfItsBatch() {

@@ -29,8 +29,13 @@ extension NodeSnapshot {
             }
             var kinds: [String: UInt64] = [:]
             for kind in 0..<random.below(10) { kinds["kind \(kind)"] = sequence() }
-            var versions = VersionWindow(floor: sequence(), keysMax: 1 << 20)
-            for _ in 0..<random.below(keys + 1) { versions.raise(random.next(), to: sequence()) }
+            let versions = CompactedVersions(
+                birth: sequence(), floor: sequence(), sealedThrough: sequence(),
+                tables: (0..<random.below(4)).map { _ in
+                    (0..<random.below(keys + 1)).map { _ in
+                        .init(key: random.next(), sequence: sequence())
+                    }
+                })
             snapshot.apps.append(
                 App(
                     name: "app \(number)",
@@ -46,7 +51,7 @@ extension NodeSnapshot {
         Content(
             position: position, floor: floor, tags: tags, removals: removals,
             names: apps.map(\.name), histories: apps.map(\.history),
-            floors: apps.map(\.versions.floor), versions: apps.map(\.versions.sortedVersions))
+            digests: apps.map(\.versions.digest), versions: apps.map(\.versions.sortedTables))
     }
 
     struct Content: Equatable {
@@ -56,15 +61,29 @@ extension NodeSnapshot {
         let removals: [String: UInt64]
         let names: [String]
         let histories: [RuleSetHistory]
-        let floors: [UInt64]
-        let versions: [[VersionWindow.Version]]
+        let digests: [UInt64]
+        let versions: [[[VersionWindow.Version]]]
     }
 }
 
-extension VersionWindow {
-    /// All versions, by key.
-    var sortedVersions: [Version] {
-        versions(from: 0, atMost: .max).versions.sorted { $0.key < $1.key }
+extension CompactedVersions {
+    init(
+        birth: UInt64 = 1, floor: UInt64 = 0, sealedThrough: UInt64 = 0,
+        tables: [[VersionWindow.Version]]
+    ) {
+        self.init(
+            birth: birth, floor: floor, sealedThrough: sealedThrough,
+            tableCounts: tables.map(\.count))
+        for (index, table) in tables.enumerated() {
+            for version in table { raise(version.key, to: version.sequence, inTable: index) }
+        }
+    }
+
+    /// The versions of each table, by key.
+    var sortedTables: [[VersionWindow.Version]] {
+        tableCounts.indices.map {
+            versions(inTable: $0, from: 0, atMost: .max).versions.sorted { $0.key < $1.key }
+        }
     }
 }
 

@@ -26,8 +26,8 @@ private struct InterruptedWriter: PostgresRound {
     @Test func theHeadComesLastAndFewPiecesAreUnderWay() throws {
         var random = SplitMix64(seed: 3)
         var snapshot = NodeSnapshot(position: LogPosition(last: 9, chain: 9), floor: 0)
-        var versions = VersionWindow(floor: 0, keysMax: 1 << 20)
-        for _ in 0..<3_000 { versions.raise(random.next(), to: 9) }
+        let versions = CompactedVersions(
+            tables: [(0..<3_000).map { _ in .init(key: random.next(), sequence: 9) }])
         snapshot.apps = [
             .init(
                 name: "a", history: .init(sequence: 1, kinds: [:], rules: [], retired: []),
@@ -55,7 +55,7 @@ private struct InterruptedWriter: PostgresRound {
                         #expect(part == pieces)
                         #expect(piece.count <= 4_096)
                         pieces += 1
-                    case .finish(let head, _):
+                    case .finish(let head):
                         #expect(head.parts == pieces)
                         #expect(confirmed == pieces)
                     default: Issue.record("\(request)")
@@ -90,8 +90,10 @@ private struct InterruptedWriter: PostgresRound {
     private func snapshot(at index: Int) -> NodeSnapshot {
         var random = SplitMix64(seed: UInt64(index))
         var snapshot = NodeSnapshot.random(at: positions[index], using: &random)
-        var versions = VersionWindow(floor: 0, keysMax: 1 << 20)
-        for _ in 0..<5_000 { versions.raise(random.next(), to: 1 + UInt64(index)) }
+        let versions = CompactedVersions(
+            tables: [
+                (0..<5_000).map { _ in .init(key: random.next(), sequence: 1 + UInt64(index)) }
+            ])
         snapshot.apps.append(
             .init(
                 name: "large", history: .init(sequence: 1, kinds: [:], rules: [], retired: []),
@@ -100,7 +102,7 @@ private struct InterruptedWriter: PostgresRound {
     }
 
     private func read() throws -> SnapshotReader.Outcome {
-        try readers.run(SnapshotReader(keysMax: 1 << 20))
+        try readers.run(SnapshotReader())
     }
 
     private func integers(_ sql: String) throws -> [Int64] {

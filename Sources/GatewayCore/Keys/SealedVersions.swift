@@ -11,7 +11,7 @@ package struct SealedVersions: Sendable {
     /// The sequence up to which versions were removed.
     package private(set) var floor: UInt64
     /// The runs, the newest last. Each is smaller than the one before it by ``growth`` or more.
-    private var runs: [VersionTable] = []
+    private(set) var runs: [VersionTable] = []
 
     /// The factor between the sizes of two runs. It bounds the number of runs, which a look-up
     /// visits, and how often a key is copied.
@@ -23,6 +23,15 @@ package struct SealedVersions: Sendable {
         self.birth = birth
         self.floor = floor
         last = floor
+    }
+
+    /// Versions that were stored as these runs.
+    init(app: String, birth: UInt64, floor: UInt64, through last: UInt64, runs: [VersionTable]) {
+        self.app = app
+        self.birth = birth
+        self.floor = floor
+        self.last = last
+        self.runs = runs
     }
 
     /// The number of stored keys; one that changed often may be counted once for each run.

@@ -45,44 +45,25 @@ package struct VersionWindow: Sendable {
 
     /// Creates a window that knows nothing up to `floor`.
     ///
-    /// - Parameters:
-    ///   - count: The number of keys that it soon has, as when it is restored.
-    ///   - runKeys: The number of keys that are sealed together.
+    /// - Parameter runKeys: The number of keys that are sealed together.
     package init(
-        floor: UInt64, keysMax: Int, expecting count: Int = 0,
-        runKeys: Int = VersionWindow.runKeysDefault
+        floor: UInt64, keysMax: Int, runKeys: Int = VersionWindow.runKeysDefault
     ) {
         self.floor = floor
         self.keysMax = max(16, keysMax)
         tableKeys = max(1, runKeys)
-        currentMax = min(max(tableKeys, count), self.keysMax)
-        if count > 0 { current = VersionTable(capacity: currentMax) }
+        currentMax = min(tableKeys, self.keysMax)
     }
 
-    /// Returns a window with the same versions that shares none of them and counts each key once. In
-    /// the rare case that they are more than `keysMax`, the oldest are removed.
-    ///
-    /// Costs time linear in the number of keys, unless they lie in one table already.
-    package func flattened() -> Self {
-        guard sealed != nil || !earlier.isEmpty else { return self }
-        var flat = Self(floor: floor, keysMax: keysMax, runKeys: tableKeys)
-        flat.current = VersionTable(capacity: count)
-        visitRecent { flat.current.raise($0, to: $1) }
-        sealed?.visit { if $1 > floor { flat.current.raise($0, to: $1) } }
-        if flat.current.count >= keysMax { flat.makeRoom() } else { flat.limitCurrent() }
-        return flat
-    }
-
-    /// Returns the next stored versions, in no particular order, and the index to go on from; `nil`
-    /// after the last one. ``raise(_:to:)`` with each of them restores the window.
-    ///
-    /// Costs time linear in the number of keys unless the window is ``flattened()``.
-    ///
-    /// - Parameter index: 0 at first.
-    package func versions(
-        from index: Int, atMost count: Int
-    ) -> (versions: [Version], next: Int?) {
-        flattened().current.versions(from: index, atMost: count)
+    /// Creates a window of sealed versions, which others share, and of those after them.
+    init(
+        _ versions: CompactedVersions, of app: String, keysMax: Int,
+        runKeys: Int = VersionWindow.runKeysDefault
+    ) {
+        self.init(floor: versions.floor, keysMax: keysMax, runKeys: runKeys)
+        sealed = versions.sealed(of: app)
+        current = versions.recent
+        limitCurrent()
     }
 
     /// The sequence up to which the versions are shared; 0 if none are.

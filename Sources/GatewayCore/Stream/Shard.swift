@@ -74,8 +74,7 @@ package struct Shard: Sendable {
 
     /// Installs a catalog that is older than the log tail the shard is about to apply.
     package mutating func install(_ ruleSet: RuleSet) {
-        install(
-            ruleSet, versions: emptyWindow)
+        install(ruleSet, birth: ruleSet.sequence, versions: emptyWindow)
     }
 
     /// The versions of an app that begins.
@@ -86,11 +85,21 @@ package struct Shard: Sendable {
 
     /// Installs a catalog with the versions of its keys, as of the shard's position. No effect on an
     /// app that the shard has.
-    package mutating func install(_ ruleSet: RuleSet, versions: VersionWindow) {
+    package mutating func install(_ ruleSet: RuleSet, versions: CompactedVersions) {
+        install(
+            ruleSet, birth: versions.birth,
+            versions: VersionWindow(
+                versions, of: ruleSet.catalog.app, keysMax: limits.versionKeysMax,
+                runKeys: limits.versionRunKeys))
+    }
+
+    private mutating func install(
+        _ ruleSet: RuleSet, birth: UInt64, versions: VersionWindow
+    ) {
         let app = ruleSet.catalog.app
         guard number(ofApp: app) == nil else { return }
         let state = AppState(
-            name: app, ruleSet: ruleSet, birth: ruleSet.sequence, versions: versions,
+            name: app, ruleSet: ruleSet, birth: birth, versions: versions,
             index: SubscriptionIndex(rules: ruleSet.rules),
             collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
             durations: ruleSet.durations)
@@ -106,13 +115,6 @@ package struct Shard: Sendable {
     /// Returns the rule set in force for `app`; `nil` before its first catalog.
     package func ruleSet(of app: String) -> RuleSet? {
         number(ofApp: app).map { apps[$0].ruleSet }
-    }
-
-    /// Returns the versions of an app's keys; `nil` before its first catalog.
-    ///
-    /// While the value is kept, the next change of the app copies the whole window.
-    package func versions(of app: String) -> VersionWindow? {
-        number(ofApp: app).map { apps[$0].versions }
     }
 
     /// Returns the index of an app in ``apps``; `nil` before its first catalog.

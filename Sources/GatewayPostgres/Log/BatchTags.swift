@@ -1,26 +1,38 @@
 /// The tags of the newest batches, 12 bytes each. A cursor with another tag is of another history.
+///
+/// They lie in chunks, so that a copy of a million of them costs the next append one chunk.
 package struct BatchTags: Sendable, Equatable {
     /// The maximum number of tags.
     package static let countMax = 1_000_000
+    /// The number of tags in a chunk.
+    private static let chunkMax = 4_096
+
+    private struct Chunk {
+        var lasts: [Int64] = []
+        var tags: [UInt32] = []
+    }
 
     private let countMax: Int
-    private var lasts: [Int64] = []
-    private var tags: [UInt32] = []
-    /// The index of the oldest tag that is kept; those before it are removed together.
+    /// All but the last one are full.
+    private var chunks: [Chunk] = []
+    /// The index of the oldest tag that is kept, in the first chunk.
     private var start = 0
+    /// The number of tags.
+    package private(set) var count = 0
 
     /// Creates a memory.
     ///
     /// - Parameter countMax: The maximum number of tags, at least 1.
     package init(countMax: Int = BatchTags.countMax) { self.countMax = max(1, countMax) }
 
-    /// The number of tags.
-    package var count: Int { lasts.count - start }
-
     /// The last sequence of a batch and its tag, the oldest at 0.
     package subscript(index: Int) -> (last: Int64, tag: UInt32) {
-        (lasts[start + index], tags[start + index])
+        let (chunk, place) = (start + index).quotientAndRemainder(dividingBy: Self.chunkMax)
+        return (chunks[chunk].lasts[place], chunks[chunk].tags[place])
     }
+
+    /// The newest tag with the last sequence of its batch; `nil` if there is none.
+    package var newest: (last: Int64, tag: UInt32)? { count > 0 ? self[count - 1] : nil }
 
     /// Appends the tag of a batch, which must be higher than all before.
     package mutating func append(_ position: LogPosition) {
@@ -29,34 +41,34 @@ package struct BatchTags: Sendable, Equatable {
 
     /// Appends a tag, which must be of a batch higher than all before.
     package mutating func append(last: Int64, tag: UInt32) {
-        lasts.append(last)
-        tags.append(tag)
+        if start + count == chunks.count * Self.chunkMax { chunks.append(Chunk()) }
+        chunks[chunks.count - 1].lasts.append(last)
+        chunks[chunks.count - 1].tags.append(tag)
+        count += 1
         guard count > countMax else { return }
+        count -= 1
         start += 1
-        // Amortised: as many are moved as were appended since the last time.
-        if start > countMax {
-            lasts.removeFirst(start)
-            tags.removeFirst(start)
+        if start == Self.chunkMax {
+            chunks.removeFirst()
             start = 0
         }
     }
 
     /// Returns the tag of the batch that has a sequence; `nil` if it is not known.
     package func tag(of sequence: Int64) -> UInt32? {
-        var (low, high) = (start, lasts.count)
+        var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2
-            if lasts[middle] < sequence { low = middle + 1 } else { high = middle }
+            if self[middle].last < sequence { low = middle + 1 } else { high = middle }
         }
         // The oldest batch may have begun after the sequence, unless it ends there.
-        guard low < lasts.count, low > start || lasts[low] == sequence else { return nil }
-        return tags[low]
+        guard low < count, low > 0 || self[low].last == sequence else { return nil }
+        return self[low].tag
     }
 
     /// Two memories with the same tags are equal, however they are stored.
     package static func == (one: Self, other: Self) -> Bool {
-        one.lasts[one.start...] == other.lasts[other.start...]
-            && one.tags[one.start...] == other.tags[other.start...]
+        one.count == other.count && (0..<one.count).allSatisfy { one[$0] == other[$0] }
     }
 }
 

@@ -15,10 +15,10 @@ package struct NodeSnapshot: Sendable {
         /// The history of its catalogs.
         package var history: RuleSetHistory
         /// The versions of its keys.
-        package var versions: VersionWindow
+        package var versions: CompactedVersions
 
         /// Creates a state.
-        package init(name: String, history: RuleSetHistory, versions: VersionWindow) {
+        package init(name: String, history: RuleSetHistory, versions: CompactedVersions) {
             self.name = name
             self.history = history
             self.versions = versions
@@ -35,15 +35,6 @@ package struct NodeSnapshot: Sendable {
     package var removals: [String: UInt64]
     /// The apps that have a catalog.
     package var apps: [App]
-
-    /// Returns the same state whose windows share no versions.
-    func flattened() -> Self {
-        var flat = self
-        for index in flat.apps.indices {
-            flat.apps[index].versions = apps[index].versions.flattened()
-        }
-        return flat
-    }
 
     /// Creates a snapshot.
     package init(
@@ -66,8 +57,9 @@ enum SnapshotPieceKind: UInt8 {
     case tags = 2
     /// Name and sequence of removals.
     case removals = 3
-    /// An app, to which all pieces up to the next app belong: its name, the sequence of its catalog,
-    /// the floor of its window, and the numbers of kinds, rules, retired rules and keys.
+    /// An app, to which all pieces up to the next app belong: its name, the sequences of its catalog
+    /// and of its first one, the floor of its versions and the sequence through which they are
+    /// sealed, and the numbers of kinds, rules, retired rules, tables and the keys of each table.
     case app = 4
     /// Name and sequence of kinds.
     case kinds = 5
@@ -75,6 +67,6 @@ enum SnapshotPieceKind: UInt8 {
     case rules = 6
     /// Content and sequence of retired rules.
     case retired = 7
-    /// Key and version, 16 bytes each.
+    /// Key and version, 16 bytes each, those of one table after those of another.
     case versions = 8
 }

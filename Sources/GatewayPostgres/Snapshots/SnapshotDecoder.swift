@@ -19,11 +19,17 @@ struct SnapshotDecoder: Sendable {
         var kinds = 0
         var rules = 0
         var retired = 0
-        var versions = 0
+        /// Of the tables from the current one on.
+        var versions: ArraySlice<Int> = []
 
-        var isAppComplete: Bool { kinds == 0 && rules == 0 && retired == 0 && versions == 0 }
+        var isAppComplete: Bool {
+            kinds == 0 && rules == 0 && retired == 0 && versions.allSatisfy { $0 == 0 }
+        }
         var isComplete: Bool { tags == 0 && removals == 0 && apps == 0 && isAppComplete }
     }
+
+    /// The maximum number of tables of an app; each is half as large as the one before, or smaller.
+    private static let tablesMax: UInt32 = 64
 
     private let keysMax: Int
     private var snapshot: NodeSnapshot?
@@ -32,7 +38,7 @@ struct SnapshotDecoder: Sendable {
     /// Creates a decoder.
     ///
     /// - Parameter keysMax: The number of keys that a version window remembers.
-    init(keysMax: Int) { self.keysMax = keysMax }
+    init(keysMax: Int) { self.keysMax = max(16, keysMax) }
 
     /// Decodes the next piece.
     mutating func append(_ piece: [UInt8]) throws(Fault) {
@@ -49,8 +55,11 @@ struct SnapshotDecoder: Sendable {
         case .tags:
             while !reader.isAtEnd {
                 try Self.count(&expected.tags)
-                snapshot.tags.append(
-                    last: try reader.number(Int64.self), tag: try reader.number(UInt32.self))
+                let sequence = try reader.number(Int64.self)
+                guard sequence > snapshot.tags.newest?.last ?? -1,
+                    sequence <= snapshot.position.last
+                else { throw .malformedPiece }
+                snapshot.tags.append(last: sequence, tag: try reader.number(UInt32.self))
             }
         case .removals:
             while !reader.isAtEnd {
@@ -92,19 +101,32 @@ struct SnapshotDecoder: Sendable {
     ) throws(Fault) -> NodeSnapshot.App {
         let name = try reader.name()
         let sequence = try reader.sequence(atMost: last)
+        let birth = try reader.number(UInt64.self)
         let floor = try reader.number(UInt64.self)
+        let sealedThrough = try reader.number(UInt64.self)
         expected.kinds = Int(try reader.number(UInt32.self))
         expected.rules = Int(try reader.number(UInt32.self))
         expected.retired = Int(try reader.number(UInt32.self))
-        let keys = try reader.number(UInt64.self)
-        guard reader.isAtEnd, floor <= last, keys <= UInt64(keysMax) else {
+        let tables = try reader.number(UInt32.self)
+        guard birth <= last, floor <= last, sealedThrough <= last, tables <= Self.tablesMax else {
             throw .malformedPiece
         }
-        expected.versions = Int(keys)
+        var counts: [Int] = []
+        // Sealed versions are at most `keysMax`, those after them less than a quarter of it.
+        var room = UInt64(keysMax + keysMax / 4)
+        for _ in 0..<tables {
+            let count = try reader.number(UInt64.self)
+            guard count <= room else { throw .malformedPiece }
+            room -= count
+            counts.append(Int(count))
+        }
+        guard reader.isAtEnd else { throw .malformedPiece }
+        expected.versions = counts[...]
         return NodeSnapshot.App(
             name: name,
             history: RuleSetHistory(sequence: sequence, kinds: [:], rules: [], retired: []),
-            versions: VersionWindow(floor: floor, keysMax: keysMax, expecting: Int(keys)))
+            versions: CompactedVersions(
+                birth: birth, floor: floor, sealedThrough: sealedThrough, tableCounts: counts))
     }
 
     private mutating func read(
@@ -122,9 +144,11 @@ struct SnapshotDecoder: Sendable {
             try Self.count(&expected.retired)
             app.history.retired.append(try reader.entry(last: last))
         case .versions:
-            try Self.count(&expected.versions)
+            while expected.versions.first == 0 { expected.versions.removeFirst() }
+            guard let table = expected.versions.indices.first else { throw .wrongCount }
+            expected.versions[table] -= 1
             let key = try reader.number(UInt64.self)
-            app.versions.raise(key, to: try reader.sequence(atMost: last))
+            app.versions.raise(key, to: try reader.sequence(atMost: last), inTable: table)
         case .start, .tags, .removals, .app: break
         }
     }

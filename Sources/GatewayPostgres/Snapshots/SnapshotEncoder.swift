@@ -8,7 +8,7 @@ struct SnapshotEncoder: Sendable {
         case removals([(name: [UInt8], sequence: UInt64)])
         case app(Int)
         case records([Records], of: Int)
-        case versions(from: Int, of: Int)
+        case versions(from: Int, table: Int, of: Int)
         case end
     }
 
@@ -29,7 +29,7 @@ struct SnapshotEncoder: Sendable {
     ///
     /// - Parameter pieceBytes: The size of a piece, at least 64.
     init(_ snapshot: NodeSnapshot, pieceBytes: Int = NodeSnapshot.pieceBytes) {
-        self.snapshot = snapshot.flattened()
+        self.snapshot = snapshot
         self.pieceBytes = max(64, pieceBytes)
     }
 
@@ -63,7 +63,7 @@ struct SnapshotEncoder: Sendable {
                 return app(index)
             case .records(var lists, let index):
                 guard var records = lists.first else {
-                    phase = .versions(from: 0, of: index)
+                    phase = .versions(from: 0, table: 0, of: index)
                     continue
                 }
                 guard !records.entries.isEmpty else {
@@ -74,10 +74,17 @@ struct SnapshotEncoder: Sendable {
                 lists[0] = records
                 phase = .records(lists, of: index)
                 return piece
-            case .versions(let from, let index):
-                let (versions, next) = snapshot.apps[index].versions.versions(
-                    from: from, atMost: (pieceBytes - 1) / Self.versionBytes)
-                phase = next.map { .versions(from: $0, of: index) } ?? .app(index + 1)
+            case .versions(let from, let table, let index):
+                let stored = snapshot.apps[index].versions
+                guard table < stored.tableCounts.count else {
+                    phase = .app(index + 1)
+                    continue
+                }
+                let (versions, next) = stored.versions(
+                    inTable: table, from: from, atMost: (pieceBytes - 1) / Self.versionBytes)
+                phase =
+                    next.map { .versions(from: $0, table: table, of: index) }
+                    ?? .versions(from: 0, table: table + 1, of: index)
                 guard !versions.isEmpty else { continue }
                 return encode(versions)
             case .end: return nil
@@ -127,11 +134,14 @@ struct SnapshotEncoder: Sendable {
         var piece = [SnapshotPieceKind.app.rawValue]
         piece.append(text: Array(app.name.utf8))
         piece.append(littleEndian: history.sequence)
+        piece.append(littleEndian: app.versions.birth)
         piece.append(littleEndian: app.versions.floor)
+        piece.append(littleEndian: app.versions.sealedThrough)
         piece.append(littleEndian: UInt32(clamping: kinds.count))
         piece.append(littleEndian: UInt32(clamping: history.rules.count))
         piece.append(littleEndian: UInt32(clamping: history.retired.count))
-        piece.append(littleEndian: UInt64(app.versions.count))
+        piece.append(littleEndian: UInt32(clamping: app.versions.tableCounts.count))
+        for count in app.versions.tableCounts { piece.append(littleEndian: UInt64(count)) }
         return piece
     }
 

@@ -12,7 +12,7 @@ package struct SnapshotReader: PostgresRound {
         case missingPiece
         /// Its bytes are not those that were written.
         case checksum
-        /// It has the right checksum and is not a snapshot.
+        /// It has the right checksum and is not a snapshot, or not one of the log's catalogs.
         case malformed
     }
 
@@ -20,6 +20,10 @@ package struct SnapshotReader: PostgresRound {
     package struct Outcome: Sendable {
         /// The snapshot; `nil` if none fits.
         package var snapshot: NodeSnapshot?
+        /// The age of the snapshot, milliseconds.
+        package var age: Int64 = 0
+        /// The number of keys that a version window of the log remembers.
+        package var keysMax: Int
         /// The batch after which the log is to be read.
         package var position: LogPosition
         /// The snapshots that do not fit, the newest first.
@@ -37,13 +41,13 @@ package struct SnapshotReader: PostgresRound {
     /// The attempts to reserve before the log's floor moves past them.
     private static let attemptsMax = 5
 
-    private let keysMax: Int
+    private var keysMax = 0
     private var phase = Phase.heading
     private var heads: ArraySlice<SnapshotHead> = []
     private var floor = LogPosition(last: 0, chain: 0)
     private var attempts = 0
     private var misfits: [Int64: Misfit] = [:]
-    private var decoder: SnapshotDecoder
+    private var decoder = SnapshotDecoder(keysMax: 0)
     private var checksum = SnapshotChecksum()
     private var asked: Int64 = 0
     private var unanswered = 0
@@ -52,11 +56,8 @@ package struct SnapshotReader: PostgresRound {
 
     /// Creates a reader.
     ///
-    /// - Parameter keysMax: The number of keys that a version window remembers.
-    package init(keysMax: Int) {
-        self.keysMax = keysMax
-        decoder = SnapshotDecoder(keysMax: keysMax)
-    }
+    /// - Parameter misfits: The snapshots to pass over, by position.
+    package init(passingOver misfits: [Int64: Misfit] = [:]) { self.misfits = misfits }
 
     package mutating func begin() -> RoundStep<SnapshotRequest, Outcome> { .send([.readHeads]) }
 
@@ -69,13 +70,15 @@ package struct SnapshotReader: PostgresRound {
         case .failure(let error): return .fail(error)
         }
         switch (phase, value) {
-        case (.heading, .heads(let heads, let floor)):
+        case (.heading, .heads(let heads, let floor, let keysMax)):
             self.heads = heads[...]
             self.floor = floor
+            self.keysMax = Int(clamping: keysMax)
             return nextHead()
         case (.reserving(let head), .reserved(true)):
             guard let head else {
-                return .end(Outcome(snapshot: nil, position: floor, misfits: misfits))
+                return .end(
+                    Outcome(snapshot: nil, keysMax: keysMax, position: floor, misfits: misfits))
             }
             phase = .reading(head)
             decoder = SnapshotDecoder(keysMax: keysMax)
@@ -99,10 +102,8 @@ package struct SnapshotReader: PostgresRound {
     private mutating func nextHead() -> RoundStep<SnapshotRequest, Outcome> {
         while let head = heads.popFirst() {
             if misfits[head.position.last] != nil { continue }
-            if head.format != NodeSnapshot.format {
-                misfits[head.position.last] = .format(head.format)
-            } else if head.logChain != head.position.chain {
-                misfits[head.position.last] = .otherHistory
+            if let misfit = head.misfit {
+                misfits[head.position.last] = misfit
             } else {
                 phase = .reserving(head)
                 return .send([.reserve(head.position)])
@@ -142,7 +143,9 @@ package struct SnapshotReader: PostgresRound {
         if misfit == nil, (try? checksum.value()) != head.checksum { misfit = .checksum }
         if misfit == nil, let snapshot = try? decoder.finish(), snapshot.position == head.position {
             return .end(
-                Outcome(snapshot: snapshot, position: head.position, misfits: misfits))
+                Outcome(
+                    snapshot: snapshot, age: head.age, keysMax: keysMax, position: head.position,
+                    misfits: misfits))
         }
         misfits[head.position.last] = misfit ?? .malformed
         return nextHead()

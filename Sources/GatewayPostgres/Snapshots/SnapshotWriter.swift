@@ -64,8 +64,8 @@ package struct SnapshotWriter: PostgresRound {
                 isFinishing = true
                 let head = SnapshotHead(
                     position: position, node: 0, parts: parts, format: NodeSnapshot.format,
-                    checksum: try checksum.value())
-                requests.append(.finish(head, floor: floor))
+                    checksum: try checksum.value(), floor: floor)
+                requests.append(.finish(head))
             }
         } catch {
             return .fail(.connectionLost(reason: error.message))
