@@ -1,3 +1,4 @@
+import GatewayFleet
 import GatewayPostgres
 import WidgetModel
 
@@ -74,7 +75,8 @@ extension ClusterStatus {
                   ELSE 'rotation' END
                 FROM tg.owner o WHERE o.node = m.node AND o.part >= 4096 ORDER BY o.part)),
               (SELECT position FROM tg.reservation r
-                WHERE r.node = m.node AND r.until > clock_timestamp())
+                WHERE r.node = m.node AND r.until > clock_timestamp()),
+              s.load->>'windowPosition', s.load->>'windowFloor', s.load->>'windowHash'
             FROM tg.node m LEFT JOIN tg.node_seen s USING (node) ORDER BY m.node
             """)
         var nodes: [Node] = []
@@ -86,7 +88,11 @@ extension ClusterStatus {
                     leaseSeconds: row.isNull(4) ? nil : try Double(row.integer(4)) / 1000,
                     serves: try row.boolean(5), partitions: try row.integer(6),
                     leases: try row.text(7).split(separator: ",").map(String.init),
-                    reservation: row.isNull(8) ? nil : try row.integer(8)))
+                    reservation: row.isNull(8) ? nil : try row.integer(8),
+                    window: WindowDigest(
+                        position: row.isNull(9) ? nil : try row.text(9),
+                        floor: row.isNull(10) ? nil : try row.text(10),
+                        hash: row.isNull(11) ? nil : try row.text(11))))
         }
         return nodes
     }

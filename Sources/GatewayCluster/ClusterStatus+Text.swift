@@ -1,3 +1,4 @@
+import GatewayFleet
 import WidgetModel
 
 extension ClusterStatus {
@@ -73,6 +74,13 @@ extension ClusterStatus.Node {
             "leaseSeconds": leaseSeconds.map { .number($0) } ?? .null, "serves": .bool(serves),
             "partitions": .integer(partitions), "leases": .array(leases.map { .string($0) }),
             "reservation": reservation.map { .integer($0) } ?? .null,
+            "window": window.map {
+                [
+                    "position": .integer(Int64(clamping: $0.position)),
+                    "floor": .integer(Int64(clamping: $0.floor)),
+                    "hash": .string(String($0.hash, radix: 16)),
+                ]
+            } ?? .null,
         ]
     }
 
@@ -87,6 +95,7 @@ extension ClusterStatus.Node {
             ["node \(number)     \(login)", url, lease, "generation \(generation)"]
             + [partitions > 0 ? "\(partitions) partitions" : nil] + leases
             + [reservation.map { "keeps the log from \($0)" }]
+            + [window.map { "versions \(String($0.hash, radix: 16)) at \($0.position)" }]
         return parts.compactMap { $0 }.joined(separator: ", ")
     }
 }

@@ -1,3 +1,4 @@
+import GatewayFleet
 import WidgetModel
 
 /// The state of a cluster's database, without payloads.
@@ -23,6 +24,8 @@ package struct ClusterStatus: Sendable, Equatable {
         package var leases: [String]
         /// The position from which it keeps the log; `nil` for none.
         package var reservation: Int64?
+        /// The newest digest of its version windows; `nil` if it has reported none.
+        package var window: WindowDigest?
     }
 
     /// A standby that follows the primary.
@@ -136,6 +139,12 @@ package struct ClusterStatus: Sendable, Equatable {
         }
         if lockHolders.contains(where: \.waitsForStandby), standbys.isEmpty {
             lines.append("an append waits for a standby and none is connected; start one")
+        }
+        let digests = nodes.compactMap { node in node.window.map { (node.number, $0) } }
+        for (one, other, position) in WindowDigest.differing(digests) {
+            lines.append(
+                "nodes \(one) and \(other) have different versions at \(position); restart both,"
+                    + " one after the other, and report it")
         }
         if slicesAhead < 2 {
             lines.append(

@@ -65,7 +65,9 @@ package final class BatchHistory: CursorHistory {
     private let lostTail = Mutex<(@Sendable (Cursor) -> Void)?>(nil)
 
     /// Creates the history as of the batch from which a node reads the log.
-    package init(_ start: LogStart = LogStart()) {
+    ///
+    /// - Parameter tags: The tags of the batches up to it; `nil` if only its own is known.
+    package init(_ start: LogStart = LogStart(), tags: BatchTags? = nil) {
         let epochs = start.epochs.map {
             EpochLedger.Epoch(
                 id: EpochID(ordinal: $0.ordinal, nonce: $0.nonce),
@@ -73,8 +75,15 @@ package final class BatchHistory: CursorHistory {
                 isVoid: $0.isVoid)
         }
         state = Mutex(State(ledger: EpochLedger(epochs)))
-        note(start.position)
+        state.withLock { state in
+            state.tags = tags ?? BatchTags()
+            if tags == nil { state.tags.append(start.position) }
+            state.position = UInt64(start.position.last)
+        }
     }
+
+    /// The tags of the newest batches.
+    var tags: BatchTags { state.withLock { $0.tags } }
 
     /// Reads from here on what the node does not have; nothing more for `nil`.
     package func use(_ source: (any BatchSource)?) { self.source.withLock { $0 = source } }

@@ -21,6 +21,13 @@ package final class FleetFollower: Sendable {
         var next: LogBatch? { isReading || hasFailed ? nil : waiting.first }
     }
 
+    /// The batch that was applied last.
+    private struct Applied {
+        var position: LogPosition
+        /// The minute at which it was written; `nil` if this node did not read it.
+        var minute: Int64?
+    }
+
     /// Reports a row of a client that cannot be read.
     package typealias UnreadableRowReport = @Sendable (RegistrationKey, any Error) -> Void
 
@@ -43,13 +50,19 @@ package final class FleetFollower: Sendable {
     /// Reports a row of a client that cannot be read.
     private let onUnreadableRow: UnreadableRowReport
     private let state: Mutex<State>
+    /// Locked while a batch is applied.
+    private let applied: Mutex<Applied>
+    private let digests = WindowDigests()
     private let waiters: Waiters<UInt64>
 
     /// Creates a follower.
     ///
-    /// - Parameter application: The state as of the first batch that will be received.
+    /// - Parameters:
+    ///   - application: The state as of the first batch that will be received.
+    ///   - position: The batch before it.
     package init(
-        _ application: LogApplication, catalogs: AppCatalogs, registry: Registry,
+        _ application: LogApplication, from position: LogPosition, catalogs: AppCatalogs,
+        registry: Registry,
         accepted: AcceptedChanges, publisher: LogPublisher, seal: RegistrationSeal,
         hashes: FleetHashes, pushes: FleetPushes?, history: BatchHistory, clock: GatewayClock,
         onUnreadableRow: @escaping UnreadableRowReport,
@@ -67,6 +80,7 @@ package final class FleetFollower: Sendable {
         self.onFailure = onFailure
         self.onUnreadableRow = onUnreadableRow
         state = Mutex(State(application: application))
+        applied = Mutex(Applied(position: position))
         waiters = Waiters(from: application.position, patience: Self.patience, clock: clock)
     }
 
@@ -161,17 +175,32 @@ package final class FleetFollower: Sendable {
     }
 
     private func apply(_ batch: LogBatch, rows: [RegistrationKey: RegistrationRow]) {
-        let effects: [LogApplication.Effect]
         do throws(LogApplication.Unreadable) {
-            let registrations = open(rows)
-            effects = try state.withLock { state throws(LogApplication.Unreadable) in
-                state.waiting.removeFirst()
-                return try state.application.apply(batch, rows: registrations)
+            try applied.withLock { applied throws(LogApplication.Unreadable) in
+                try publish(batch, rows)
+                applied.position = batch.position
+                let minute = batch.at / Self.minute
+                if minute != applied.minute, applied.minute != nil {
+                    publisher.copyVersions { [digests] in digests.compute($0) }
+                }
+                applied.minute = minute
             }
         } catch {
             state.withLock { $0.hasFailed = true }
             onFailure(error)
             return
+        }
+        // Not before: who waits for a position reads what it brought.
+        waiters.advance(to: UInt64(batch.position.last))
+    }
+
+    private func publish(
+        _ batch: LogBatch, _ rows: [RegistrationKey: RegistrationRow]
+    ) throws(LogApplication.Unreadable) {
+        let registrations = open(rows)
+        let effects = try state.withLock { state throws(LogApplication.Unreadable) in
+            state.waiting.removeFirst()
+            return try state.application.apply(batch, rows: registrations)
         }
         var messages: [LogMessage] = []
         messages.reserveCapacity(effects.count)
@@ -183,9 +212,34 @@ package final class FleetFollower: Sendable {
         // Before any cursor of the batch is issued.
         history.note(batch.position)
         publisher.publish(messages)
-        // Not before: who waits for a position reads what it brought.
-        waiters.advance(to: UInt64(batch.position.last))
     }
+
+    /// Hands over a copy of the state as it is between two batches, on another thread. Batches wait
+    /// while references are copied, not while keys are.
+    package func copy(_ receive: @escaping @Sendable (NodeSnapshot) -> Void) {
+        applied.withLock { applied in
+            let position = applied.position
+            let (tags, removals) = (history.tags, catalogs.removals)
+            let ruleSets = state.withLock { $0.application.ruleSets }
+            publisher.copyVersions { versions in
+                receive(
+                    NodeSnapshot(
+                        position: position, floor: Int64(clamping: versions.floor), tags: tags,
+                        removals: removals,
+                        apps: ruleSets.sorted { $0.key < $1.key }.compactMap { app, rules in
+                            versions.versions(of: app).map {
+                                NodeSnapshot.App(name: app, history: rules.history, versions: $0)
+                            }
+                        }))
+            }
+        }
+    }
+
+    /// The newest digest of the versions; `nil` before the second minute of batches.
+    var windowDigest: WindowDigest? { digests.latest }
+
+    /// The milliseconds of a minute.
+    private static let minute: Int64 = 60_000
 
     /// Returns the registrations of rows; `nil` for one that cannot be read, which concerns no other
     /// client.

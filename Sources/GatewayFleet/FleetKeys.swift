@@ -18,23 +18,21 @@ package final class FleetKeys: Sendable {
     package let hashes: FleetHashes
     /// The settings of the node.
     package let settings: FleetSettings
-    /// The place from which the node reads the log.
-    package let start: LogStart
+    /// The state from which the node reads the log on; `nil` once a node has begun with it, because
+    /// it has as many keys as the node.
+    private let start: Mutex<NodeStart?>
 
     private let reader: SecretsReader
     private let timing: KeyRing.Timing
 
     private init(
-        _ settings: FleetSettings, _ reader: SecretsReader, _ secrets: SharedSecrets,
-        start: LogStart, timing: KeyRing.Timing
-    ) throws {
-        guard let key = secrets.current(.keyHash, at: PostgresLoop.now) else {
-            throw SecretError.cryptoFailed
-        }
-        hashes = try FleetHashes(secret: key.secret.withBytes { Array($0) })
+        _ settings: FleetSettings, _ reader: SecretsReader, _ hashes: FleetHashes,
+        start: NodeStart, timing: KeyRing.Timing
+    ) {
+        self.hashes = hashes
         tickets = TicketKeys(now: { Int64(Date().timeIntervalSince1970) })
         self.settings = settings
-        self.start = start
+        self.start = Mutex(start)
         self.reader = reader
         self.timing = timing
     }
@@ -46,19 +44,31 @@ package final class FleetKeys: Sendable {
     ///   - timing: The timing of the keys that sign notifications.
     ///   - patience: The longest wait for the secrets; `nil` to wait however long that takes.
     /// - Throws: `SecretError` if this node does not have the key of the fleet; `PostgresError`;
-    ///   `SigningError`.
+    ///   `SigningError`; ``LogApplication/Unreadable`` for a catalog.
     package static func open(
         _ settings: FleetSettings, timing: KeyRing.Timing, patience: Duration? = nil, logger: Logger
     ) async throws -> FleetKeys {
         let reader = try SecretsReader(settings, kinds: kinds, logger: logger)
         let secrets = try await reader.first(within: patience)
         // Afterwards: during a move to the log, it has not all secrets yet.
-        let start = try await LogStart.read(settings.address, logger: logger)
-        let keys = try FleetKeys(settings, reader, secrets, start: start, timing: timing)
+        guard let key = secrets.current(.keyHash, at: PostgresLoop.now) else {
+            throw SecretError.cryptoFailed
+        }
+        let hashes = try FleetHashes(secret: key.secret.withBytes { Array($0) })
+        let start = try await NodeStart.read(settings.address, hashes.store, logger: logger)
+        let keys = FleetKeys(settings, reader, hashes, start: start, timing: timing)
         guard keys.notifications != nil, keys.tokens != nil else { throw SecretError.cryptoFailed }
         keys.update(reader.secrets)
         reader.onReading { [weak keys] in keys?.update($0) }
         return keys
+    }
+
+    /// Returns the state from which the node reads the log on, and forgets it.
+    package func removeStart() -> NodeStart? {
+        start.withLock { start in
+            defer { start = nil }
+            return start
+        }
     }
 
     /// The keys that sign notifications; `nil` while this node must not sign.

@@ -8,6 +8,7 @@ package final class FleetLeases: Sendable {
     private let tasks = Mutex<Set<ClusterLease>>([])
     private let loop: PostgresLoop
     private let retention: PostgresRounds<RetentionRound>
+    private let snapshots: PostgresRounds<SnapshotRound>
     /// The tokens of push providers.
     package let tokens: FleetProviderTokens
     private let drained = Mutex<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>(
@@ -25,6 +26,7 @@ package final class FleetLeases: Sendable {
     ) throws(PostgresError) {
         loop = try PostgresLoop(name: "leases")
         retention = PostgresRounds(settings.address, on: loop)
+        snapshots = PostgresRounds(settings.address, deadline: Self.snapshotDeadline, on: loop)
         tokens = FleetProviderTokens(settings.address, settings.key, on: loop)
         let partitions = PostgresPartitions(
             settings.address, settings.durability, from: position, on: loop
@@ -83,6 +85,16 @@ package final class FleetLeases: Sendable {
         return await withCheckedContinuation { continuation in
             retention.run(RetentionRound()) { continuation.resume(returning: $0) }
         }
+    }
+
+    /// The longest time to an answer, milliseconds: the last step of a snapshot removes older ones.
+    private static let snapshotDeadline: Int64 = 30_000
+
+    /// Runs a task for the snapshots of the fleet.
+    func run(_ round: SnapshotRound) async throws(PostgresError) -> SnapshotRound.Outcome {
+        try await withCheckedContinuation { continuation in
+            snapshots.run(round) { continuation.resume(returning: $0) }
+        }.get()
     }
 
     /// Hands the partitions and tasks of the node over; returns once other nodes may take them, or

@@ -19,6 +19,10 @@ package final class FleetNode: Service {
     package let leases: FleetLeases
     /// The pushes of the node.
     package let pushes: FleetPushes
+    /// The snapshots that the node writes for the fleet.
+    package let snapshots: FleetSnapshots
+    /// The follower of the log.
+    let follower: FleetFollower
     private let logger: Logger
     private let relay: Relay
     private let history: BatchHistory
@@ -45,10 +49,13 @@ package final class FleetNode: Service {
         services: EngineServices,
         onFailure: @escaping @Sendable (String) -> Void
     ) throws {
-        let (hashes, start) = (keys.hashes, keys.start)
+        let hashes = keys.hashes
+        guard let start = keys.removeStart() else {
+            preconditionFailure("a node of these keys was made before")
+        }
         let seal = RegistrationSeal(keys.settings.key)
-        let history = BatchHistory(start)
-        let state = try start.state(configuration, hashes.store)
+        let history = BatchHistory(start.log, tags: start.tags)
+        let state = start.state(configuration, hashes.store)
         let onUnreadableRow: FleetFollower.UnreadableRowReport = { [logger = services.logger] in
             logger.error(
                 "a registration cannot be read; the client has to register again",
@@ -71,7 +78,7 @@ package final class FleetNode: Service {
         let follower = FleetFollower(
             LogApplication(
                 hashes: hashes.store, decider: state.catalogs.decider,
-                position: UInt64(start.position.last)),
+                position: UInt64(start.position.last)), from: start.position,
             catalogs: parts.catalogs, registry: parts.registry, accepted: parts.accepted,
             publisher: parts.publisher, seal: seal, hashes: hashes, pushes: pushes,
             history: history, clock: services.clock,
@@ -83,6 +90,9 @@ package final class FleetNode: Service {
         let lostTail = LostTail(
             keys.settings.address, logger: services.logger, onFailure: onFailure)
         history.onLostTail { [unowned history] in lostTail.respond(to: $0, history) }
+        let snapshots = FleetSnapshots(
+            leases, follower, clock: services.clock, logger: services.logger)
+        let beginning = Beginning(start, services.logger)
         var known = KnownPositions()
         known.append(start.position)
         let connection = try PostgresLog(
@@ -90,6 +100,7 @@ package final class FleetNode: Service {
         ) { event in
             switch event {
             case .batch(let batch):
+                beginning.receive(batch)
                 leases.advance(to: batch.position)
                 follower.receive(batch) { reading, complete in
                     relay.connection.withLock { $0 }?.read(reading, complete: complete)
@@ -112,6 +123,8 @@ package final class FleetNode: Service {
                 status.note(writer: nil)
             case .following:
                 status.note(reader: nil)
+                beginning.end()
+                snapshots.endReservation()
                 leases.serve()
             case .notFollowing(let reason): status.note(reader: "\(reason)")
             case .tailLost(let known, let common):
@@ -135,6 +148,8 @@ package final class FleetNode: Service {
         self.status = status
         self.relay = relay
         self.leases = leases
+        self.snapshots = snapshots
+        self.follower = follower
         self.pushes = pushes
         logger = services.logger
         self.history = history
@@ -157,6 +172,10 @@ package final class FleetNode: Service {
         let log = Mutex<FleetLog?>(nil)
     }
 
+    /// The newest digest of the node's version windows, for comparison with those of other nodes;
+    /// `nil` until the log goes on in another minute.
+    package var windowDigest: WindowDigest? { follower.windowDigest }
+
     /// Returns once the node has applied the log as it was when the node began to follow it.
     package func ready() async throws {
         await status.ready()
@@ -167,10 +186,16 @@ package final class FleetNode: Service {
     /// Maintains the node and, while it holds the lease of that task, the log.
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            for round in 1... {
-                try await Task.sleep(for: Self.interval)
-                if round.isMultiple(of: Self.roundsPerForgetting) { self.forgetClients() }
-                await self.maintainLog()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await self.snapshots.run() }
+                group.addTask {
+                    for round in 1... {
+                        try await Task.sleep(for: Self.interval)
+                        if round.isMultiple(of: Self.roundsPerForgetting) { self.forgetClients() }
+                        await self.maintainLog()
+                    }
+                }
+                try await group.waitForAll()
             }
         }
         // Others go on before this node's lease has run out.
@@ -203,5 +228,26 @@ package final class FleetNode: Service {
                 "retention of the fleet's log failed; trying again",
                 metadata: ["reason": "\(error)"])
         }
+    }
+}
+
+/// Counts what a node reads until it follows the log, for one line of the log.
+private final class Beginning: Sendable {
+    /// The state that the node began with, without its keys; `nil` once it was reported.
+    private let state: Mutex<(report: @Sendable (_ batches: Int) -> Void, batches: Int)?>
+
+    init(_ start: NodeStart, _ logger: Logger) {
+        let report = start.report
+        state = Mutex(({ report.log(batches: $0, to: logger) }, 0))
+    }
+
+    func receive(_ batch: LogBatch) { state.withLock { $0?.batches += 1 } }
+
+    func end() {
+        let ended = state.withLock { state in
+            defer { state = nil }
+            return state
+        }
+        if let ended { ended.report(ended.batches) }
     }
 }

@@ -37,6 +37,8 @@ package struct LogApplication: Sendable {
 
     private let hashes: StoreHashes
     private var decider: Decider
+    /// The rules in force, by app.
+    var ruleSets: [String: RuleSet] { decider.ruleSets }
     /// The position up to which batches were applied.
     package private(set) var position: UInt64
 

@@ -67,6 +67,52 @@ private struct InterruptedWriter: PostgresRound {
         }
         Issue.record("the writer did not end")
     }
+
+    /// Stopped at any answer, the writer sends no head, waits for what is under way and ends its
+    /// reservation; a head that was sent before is not taken back.
+    @Test(arguments: 0..<9) func aStoppedWriterSendsNoHead(answersBefore: Int) throws {
+        var random = SplitMix64(seed: 5)
+        var snapshot = NodeSnapshot(position: LogPosition(last: 9, chain: 9), floor: 0)
+        snapshot.apps = [
+            .init(
+                name: "a", history: .init(sequence: 1, kinds: [:], rules: [], retired: []),
+                versions: CompactedVersions(
+                    tables: [(0..<900).map { _ in .init(key: random.next(), sequence: 9) }]))
+        ]
+        var isHeld = true
+        let held = TestHTTPMonitor(true)
+        var round = SnapshotRound.write(SnapshotWriter(snapshot, pieceBytes: 4_096)) {
+            held.update { $0 }
+        }
+        guard case .send(var sent) = round.begin() else { throw TestFailure("nothing is sent") }
+        var answered = 0
+        while let request = sent.first {
+            sent.removeFirst()
+            if answered == answersBefore {
+                isHeld = false
+                held.update { $0 = false }
+            }
+            answered += 1
+            let answer: SnapshotRequest.Answer =
+                if case .reserve = request { .reserved(true) } else { .done }
+            switch round.receive(.success(answer)) {
+            case .send(let more):
+                for case .finish in more { #expect(isHeld) }
+                for case .writePiece in more { #expect(isHeld) }
+                sent += more
+            case .end(.written(.stopped)):
+                #expect(request == .endReservation && sent.isEmpty && !isHeld)
+                return
+            case .end(let outcome):
+                guard case .written(.written) = outcome, case .finish = request else {
+                    throw TestFailure("\(outcome)")
+                }
+                return
+            case .fail(let error): throw error
+            }
+        }
+        Issue.record("the writer did not end")
+    }
 }
 
 @Suite(.enabled(if: PostgresServer.isInstalled)) struct SnapshotTests {

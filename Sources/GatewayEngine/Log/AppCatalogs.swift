@@ -37,6 +37,9 @@ package final class AppCatalogs: Sendable {
         state.withLock { $0.value.removals[app] ?? 0 }
     }
 
+    /// The sequences at which apps were last removed.
+    package var removals: [String: UInt64] { state.withLock { $0.value.removals } }
+
     /// Returns the rules in force for an app.
     package func ruleSet(of app: String) -> RuleSet? {
         state.withLock { $0.value.decider.ruleSets[app] }

@@ -30,6 +30,12 @@ package struct LogPublisher: Sendable {
         head - loops.reduce(min(head, sealer.position)) { min($0, $1.position) }
     }
 
+    /// Hands over a copy of the versions of all keys as of the messages that were published before,
+    /// on another thread.
+    package func copyVersions(_ receive: @escaping @Sendable (VersionCompactor) -> Void) {
+        sealer.copy(receive)
+    }
+
     /// Hands over messages.
     package func publish(_ messages: [LogMessage]) { publish(messages, nil) }
 

@@ -27,6 +27,12 @@ final class VersionSealer: Sendable {
     /// The sequence of the last entry whose versions are recorded.
     var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
 
+    /// Hands over a copy of the versions, in which the entries submitted before are recorded. It
+    /// costs no time for the keys.
+    func copy(_ receive: @escaping @Sendable (VersionCompactor) -> Void) {
+        queue.async { receive(self.compactor.withLock { $0 }) }
+    }
+
     /// Records the versions of entries, in order. They must have been handed to the loops before: a
     /// loop adopts versions only behind the entries that they follow from.
     func submit(_ messages: [LogMessage]) {

@@ -22,12 +22,12 @@ package struct LogStart: Sendable, Equatable {
         package let isVoid: Bool
     }
 
-    /// The batch at the floor of the log.
+    /// The batch after which the log is read.
     package var position = LogPosition(last: 0, chain: 0)
     /// The epochs, the oldest first.
     package var epochs: [Epoch] = []
-    /// Of each app the newest catalog up to the floor and its newest removal up to there; those of
-    /// one app in order.
+    /// Of each app the newest catalog up to ``position`` and its newest removal up to there; those
+    /// of one app in order.
     package var catalogs: [Catalog] = []
 
     /// The beginning of a log.
@@ -42,10 +42,12 @@ package struct LogStartRound: PostgresRound {
     private var start = LogStart()
 
     /// Creates a round.
-    package init() {}
+    ///
+    /// - Parameter position: The batch after which the log is read, which must be reserved.
+    package init(at position: LogPosition) { start.position = position }
 
     package mutating func begin() -> RoundStep<LogStartRequest, LogStart> {
-        .send([.readEpochs, .readFloor])
+        .send([.readEpochs, .readCatalogs(through: start.position.last, after: "", 0)])
     }
 
     package mutating func receive(
@@ -55,9 +57,6 @@ package struct LogStartRound: PostgresRound {
         case .success(.epochs(let epochs)):
             start.epochs = epochs
             return .send([])
-        case .success(.floor(let position)):
-            start.position = position
-            return .send([.readCatalogs(through: position.last, after: "", 0)])
         case .success(.catalogs(let catalogs)):
             start.catalogs += catalogs
             guard catalogs.count == Self.catalogsMax, let last = catalogs.last else {
@@ -75,27 +74,19 @@ package struct LogStartRound: PostgresRound {
 package enum LogStartRequest: PostgresRequest, Equatable {
     /// Reads the epochs.
     case readEpochs
-    /// Reads the batch at the floor.
-    case readFloor
-    /// Reads catalogs up to the floor, behind one of an app at a sequence.
+    /// Reads catalogs up to a position, behind one of an app at a sequence.
     case readCatalogs(through: Int64, after: String, Int64)
 
     /// The answer to a ``LogStartRequest``.
     package enum Answer: Sendable, Equatable {
         case epochs([LogStart.Epoch])
-        case floor(LogPosition)
         case catalogs([LogStart.Catalog])
     }
 
-    package static var statements: [PostgresStatement] { [epochs, floor, catalogs] }
+    package static var statements: [PostgresStatement] { [epochs, catalogs] }
 
     private static let epochs = PostgresStatement(
         "epochs", sql: "SELECT ordinal, nonce, opened_at, is_void FROM tg.epoch ORDER BY ordinal")
-    private static let floor = PostgresStatement(
-        "floor",
-        sql: """
-            SELECT l.last, l.chain FROM tg.log_floor f JOIN tg.log l ON l.last = f.floor
-            """)
     private static let catalogs = PostgresStatement(
         "start-catalogs",
         sql: """
@@ -109,9 +100,8 @@ package enum LogStartRequest: PostgresRequest, Equatable {
     package var query: PostgresQuery {
         switch self {
         case .readEpochs: PostgresQuery(Self.epochs)
-        case .readFloor: PostgresQuery(Self.floor)
-        case .readCatalogs(let floor, let app, let sequence):
-            PostgresQuery(Self.catalogs, [.integer(floor), .text(app), .integer(sequence)])
+        case .readCatalogs(let position, let app, let sequence):
+            PostgresQuery(Self.catalogs, [.integer(position), .text(app), .integer(sequence)])
         }
     }
 
@@ -127,9 +117,6 @@ package enum LogStartRequest: PostgresRequest, Equatable {
                         openedAt: try row.integer(2), isVoid: try row.boolean(3)))
             }
             return .epochs(epochs)
-        case .readFloor:
-            guard let row = rows.first else { throw .unexpectedAnswer }
-            return .floor(try LogPosition(row, column: 0))
         case .readCatalogs:
             var catalogs: [LogStart.Catalog] = []
             for row in rows {

@@ -9,6 +9,8 @@ package struct SnapshotWriter: PostgresRound {
         case written(parts: Int64)
         /// The server's log does not have the position: it has another history, or lost it.
         case refused
+        /// The writer was stopped before the head was sent; what it wrote is never read.
+        case stopped
     }
 
     /// The most pieces under way, which bounds the memory.
@@ -21,6 +23,7 @@ package struct SnapshotWriter: PostgresRound {
     private var parts: Int64 = 0
     private var unanswered = 0
     private var isFinishing = false
+    private var isStopped = false
 
     /// Creates a writer.
     ///
@@ -31,6 +34,9 @@ package struct SnapshotWriter: PostgresRound {
         encoder = SnapshotEncoder(snapshot, pieceBytes: pieceBytes)
     }
 
+    /// Sends no more pieces and no head from here on; the reservation of the log ends.
+    package mutating func stop() { isStopped = true }
+
     package mutating func begin() -> RoundStep<SnapshotRequest, Outcome> {
         .send([.reserve(position)])
     }
@@ -40,6 +46,8 @@ package struct SnapshotWriter: PostgresRound {
     ) -> RoundStep<SnapshotRequest, Outcome> {
         switch answer {
         case .success(.reserved(false)): return .end(.refused)
+        case .success(.done) where isStopped && unanswered == 0 && !isFinishing:
+            return .end(.stopped)
         case .success(.reserved(true)): return next()
         case .success(.done):
             guard !isFinishing else { return .end(.written(parts: parts)) }
@@ -53,6 +61,7 @@ package struct SnapshotWriter: PostgresRound {
     /// Sends pieces while few are unanswered, and the head after the answer to the last one.
     private mutating func next() -> RoundStep<SnapshotRequest, Outcome> {
         var requests: [SnapshotRequest] = []
+        guard !isStopped else { return .send(unanswered == 0 ? [.endReservation] : []) }
         do throws(SigningError) {
             while unanswered < Self.windowMax, let piece = encoder.next() {
                 try checksum.append(piece)

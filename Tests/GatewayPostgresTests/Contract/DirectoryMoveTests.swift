@@ -148,7 +148,7 @@ import WidgetModel
     /// it everything is stale.
     private func expectFloor(of cluster: ClusterFixture, _ registry: Registry) async throws {
         let keys = try await EngineFixture.keys(of: 2, of: cluster)
-        let shard = try keys.start.state(
+        let shard = try #require(keys.removeStart()).state(
             EngineConfiguration(limits: Limits(), streamsPerClient: 4), keys.hashes.store
         ).shard
         let phone = try #require(registry.record(EngineFixture.key("phone")))

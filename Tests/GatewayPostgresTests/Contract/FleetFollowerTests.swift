@@ -41,6 +41,7 @@ import WidgetModel
                 LogApplication(
                     hashes: hashes.store,
                     decider: Decider(hash: hashes.store.keys, limits: Limits()), position: 0),
+                from: LogPosition(last: 0, chain: 0),
                 catalogs: catalogs, registry: registry, accepted: AcceptedChanges(startedAt: 0),
                 publisher: LogPublisher(
                     loops: loops, push: nil,
@@ -93,6 +94,34 @@ import WidgetModel
                 .registration(
                     .init(part: key.part, client: client, revision: 2, digest: 1)))
         }
+    }
+
+    /// The end of the first batch of a minute is a position that all nodes choose.
+    @Test func `nodes compare their versions once a minute of the log`() async throws {
+        let nodes = [try Fixture(), try Fixture()]
+        func receive(_ sequence: Int64, minute: Int64, _ nodes: [Fixture]) {
+            for node in nodes {
+                node.follower.receive(
+                    LogBatch(
+                        first: sequence, position: LogPosition(last: sequence, chain: 1), node: 1,
+                        at: minute * 60_000 + sequence, records: [reload])
+                ) { _, _ in }
+            }
+        }
+        receive(1, minute: 7, nodes)
+        receive(2, minute: 7, nodes)
+        #expect(nodes.allSatisfy { $0.follower.windowDigest == nil })
+        receive(3, minute: 8, nodes)
+        receive(4, minute: 8, [nodes[0]])
+        let deadline = ContinuousClock.now + .seconds(10)
+        while nodes.contains(where: { $0.follower.windowDigest == nil }),
+            ContinuousClock.now < deadline
+        {
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let digests = nodes.map(\.follower.windowDigest)
+        #expect(digests[0]?.position == 3)
+        #expect(digests[0] == digests[1])
     }
 
     private let reload = LogRecord(
