@@ -91,7 +91,8 @@ package final class FleetNode: Service {
             keys.settings.address, logger: services.logger, onFailure: onFailure)
         history.onLostTail { [unowned history] in lostTail.respond(to: $0, history) }
         let snapshots = FleetSnapshots(
-            leases, follower, clock: services.clock, logger: services.logger)
+            leases, follower, floor: start.floor, clock: services.clock,
+            logger: services.logger)
         let beginning = Beginning(start, services.logger)
         var known = KnownPositions()
         known.append(start.position)

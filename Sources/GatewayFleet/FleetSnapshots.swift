@@ -9,25 +9,32 @@ package final class FleetSnapshots: Sendable {
     private struct State {
         /// The last reason for not writing that was logged.
         var logged = ""
+        /// The time before which nothing is tried, after a failure.
+        var retryAt = Int64.min
         var hasEndedReservation = false
     }
 
     /// The interval at which the node looks whether a snapshot is due.
     private static let interval = Duration.seconds(5)
+    /// The pause after a failure, in milliseconds: what is written again may be large.
+    private static let pause: Int64 = 60_000
 
     private let leases: FleetLeases
     private let follower: FleetFollower
+    /// The sequence up to which this node knows nothing.
+    private let floor: UInt64
     private let schedule: SnapshotSchedule
     private let clock: GatewayClock
     private let logger: Logger
     private let state = Mutex(State())
 
     init(
-        _ leases: FleetLeases, _ follower: FleetFollower, clock: GatewayClock, logger: Logger,
-        schedule: SnapshotSchedule = SnapshotSchedule()
+        _ leases: FleetLeases, _ follower: FleetFollower, floor: UInt64, clock: GatewayClock,
+        logger: Logger, schedule: SnapshotSchedule = SnapshotSchedule()
     ) {
         self.leases = leases
         self.follower = follower
+        self.floor = floor
         self.schedule = schedule
         self.clock = clock
         self.logger = logger
@@ -46,14 +53,16 @@ package final class FleetSnapshots: Sendable {
     /// - Returns: The outcome; `nil` if none was written.
     @discardableResult
     package func writeIfDue() async -> SnapshotWriter.Outcome? {
-        guard leases.holds(.snapshot) else { return nil }
+        guard leases.holds(.snapshot), state.withLock({ $0.retryAt }) <= clock.now() else {
+            return nil
+        }
         do throws(PostgresError) {
             guard case .heads(let heads) = try await leases.run(.readHeads) else { return nil }
-            let snapshot = await copy()
             switch schedule.decision(
-                at: snapshot.position.last, floor: snapshot.floor, heads: heads)
+                at: Int64(clamping: follower.position), floor: Int64(clamping: floor),
+                heads: heads)
             {
-            case .write: return try await write(snapshot)
+            case .write: return try await write(await copy())
             case .notDue: log(once: "")
             case .knowsLess:
                 log(
@@ -61,6 +70,7 @@ package final class FleetSnapshots: Sendable {
                         + " does, which began without one")
             }
         } catch {
+            state.withLock { $0.retryAt = clock.now() + Self.pause }
             log(once: "\(error)")
         }
         return nil

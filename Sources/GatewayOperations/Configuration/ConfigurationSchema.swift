@@ -299,7 +299,7 @@ package enum ConfigurationSchema {
             "limits.versionKeys", kind: limit, default: "1000000",
             help:
                 "Maximum number of keys whose versions are in memory, per app; 20 bytes each, shared by "
-                + "all event loops."),
+                + "all event loops. Without effect with cluster.url: a log has 10000000."),
         option(
             "limits.clientsPerApp", kind: limit, default: "1000000",
             help:
