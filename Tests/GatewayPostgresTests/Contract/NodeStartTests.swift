@@ -206,6 +206,35 @@ import WidgetModel
         #expect(report.position == 0)
     }
 
+    @Test func `a node that knows less replaces no snapshot for an hour`() async throws {
+        let first = try await EngineFixture.fleetNode(1, of: cluster)
+        let engine = EngineFixture(first.node.engine) {}
+        try await put(["Hero"], at: engine)
+        for number in 0..<24 { _ = try await post(["\(number)"], at: engine) }
+        let position = try await write(first.node)
+        let floor = try retain()
+        await first.node.leases.drain()
+        // Written by a newer program, which this node does not read.
+        try cluster.execute("UPDATE tg.snapshot_head SET format = 2")
+        let (node, stop) = try await EngineFixture.fleetNode(2, of: cluster)
+        try cluster.execute("UPDATE tg.snapshot_head SET format = 1")
+        _ = try await post(["x"], at: EngineFixture(node.engine) {})
+        #expect(await content(node).floor == floor && floor > 0)
+        try await wait("the node has the lease") { node.leases.holds(.snapshot) }
+        for minutes in [11, 48] {
+            #expect(await node.snapshots.writeIfDue() == nil)
+            try cluster.execute(
+                """
+                UPDATE tg.snapshot_head SET written_at = written_at - interval '\(minutes) min'
+                """)
+        }
+        #expect(await node.snapshots.writeIfDue() == nil)
+        #expect(try integers("SELECT position FROM tg.snapshot_head") == [position])
+        #expect(try await write(node) > position)
+        try await first.stop()
+        try await stop()
+    }
+
     @Test func `a snapshot of a node that loses its task is never read`() async throws {
         let (node, stop) = try await EngineFixture.fleetNode(1, of: cluster)
         let engine = EngineFixture(node.engine) {}

@@ -152,5 +152,12 @@ import WidgetModel
         try one.start()
         try expectStart(of: one, at: later)
         #expect(try gateways.poll("phone", since: old, at: one).stale == ["panda"])
+
+        try cluster.execute(
+            "UPDATE tg.snapshot_head SET checksum = '\\x00' WHERE position = \(later)")
+        try one.restart()
+        try expectStart(of: one, at: earlier)
+        #expect(one.standardErrorTail.contains("\(later): wrong checksum"))
+        #expect(try gateways.poll("phone", since: old, at: one).stale == ["panda"])
     }
 }
