@@ -186,19 +186,16 @@ package final class FleetNode: Service {
 
     /// Maintains the node and, while it holds the lease of that task, the log.
     package func run() async throws {
+        let snapshots = Task { try await self.snapshots.run() }
         try? await cancelWhenGracefulShutdown {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await self.snapshots.run() }
-                group.addTask {
-                    for round in 1... {
-                        try await Task.sleep(for: Self.interval)
-                        if round.isMultiple(of: Self.roundsPerForgetting) { self.forgetClients() }
-                        await self.maintainLog()
-                    }
-                }
-                try await group.waitForAll()
+            for round in 1... {
+                try await Task.sleep(for: Self.interval)
+                if round.isMultiple(of: Self.roundsPerForgetting) { self.forgetClients() }
+                await self.maintainLog()
             }
         }
+        // Not waited for: a snapshot that is being written ends once its task is handed over.
+        snapshots.cancel()
         // Others go on before this node's lease has run out.
         await leases.drain()
     }
