@@ -1,3 +1,4 @@
+import ClusterTestSupport
 import GatewayCluster
 import GatewayCore
 import GatewayTestSupport
