@@ -262,8 +262,10 @@ let package = Package(
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
-                "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "ClusterTestSupport", "CurlMulti",
-                "GatewayCore", "GatewayPostgres", "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
+                "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "ClusterTestSupport",
+                "CurlMulti",
+                "GatewayCore", "GatewayPostgres", "GatewayPush", "GatewayDelivery",
+                "GatewaySigning", "GatewayTLS",
                 "GatewayTestSupport", "OpenMetrics", "WidgetModel", "ArgumentParser",
                 "HeapModule",
             ]),
