@@ -96,7 +96,7 @@ package final class BatchHistory: CursorHistory {
     /// The log's identity; `nil` before it is recorded.
     package var logID: UInt128? { state.withLock { $0.logID } }
 
-    /// Calls `body` with each cursor by which the log has lost its end.
+    /// Calls `body` with each cursor that the log contradicts.
     package func onLostTail(_ body: @escaping @Sendable (Cursor) -> Void) {
         lostTail.withLock { $0 = body }
     }

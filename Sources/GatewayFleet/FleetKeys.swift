@@ -18,8 +18,8 @@ package final class FleetKeys: Sendable {
     package let hashes: FleetHashes
     /// The settings of the node.
     package let settings: FleetSettings
-    /// The state from which the node reads the log on; `nil` once a node has begun with it, because
-    /// it has as many keys as the node.
+    /// The state with which the node begins; `nil` once it has, because the copy would keep as much
+    /// memory as the node's own.
     private let start: Mutex<NodeStart?>
 
     private let reader: SecretsReader
@@ -63,7 +63,7 @@ package final class FleetKeys: Sendable {
         return keys
     }
 
-    /// Returns the state from which the node reads the log on, and forgets it.
+    /// Returns the state with which the node begins, and forgets it.
     package func removeStart() -> NodeStart? {
         start.withLock { start in
             defer { start = nil }

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayPostgres
 import Synchronization
 
@@ -78,6 +79,12 @@ package final class FleetLeases: Sendable {
 
     /// Tells a position that was read and is durable.
     func advance(to position: LogPosition) { partitions.withLock { $0 }?.advance(to: position) }
+
+    /// Reports the digest of the node's version windows with the renewals of its lease.
+    func report(_ digest: WindowDigest) {
+        guard let load = try? JSONEncoder().encode(digest) else { return }
+        partitions.withLock { $0 }?.report(load: String(decoding: load, as: UTF8.self))
+    }
 
     /// Makes and drops slices of the log if that is this node's task; returns `nil` if it is not.
     func retain() async -> Result<RetentionRound.Outcome, PostgresError>? {

@@ -191,6 +191,7 @@ package final class FleetNode: Service {
             for round in 1... {
                 try await Task.sleep(for: Self.interval)
                 if round.isMultiple(of: Self.roundsPerForgetting) { self.forgetClients() }
+                if let digest = self.windowDigest { self.leases.report(digest) }
                 await self.maintainLog()
             }
         }

@@ -15,8 +15,8 @@ final class LostTail: Sendable {
     private static let retry = Duration.milliseconds(200)
     /// The time between two questions about cursors.
     private static let rest = Duration.seconds(10)
-    /// The number of attempts after which the process ends all the same.
-    private static let attemptsMax = 150
+    /// The time after which the process ends all the same.
+    private static let patience = Duration.seconds(30)
 
     private let address: PostgresAddress
     private let logger: Logger
@@ -37,8 +37,8 @@ final class LostTail: Sendable {
     /// process.
     ///
     /// - Parameters:
-    ///   - history: The history as this node knows it. Where it is not known yet, this node has told
-    ///     nobody anything.
+    ///   - history: The history as this node knows it. A node that does not know the log's id yet has
+    ///     served no client.
     ///   - reason: The evidence of the loss, in words.
     func respond(_ history: BatchHistory, _ reason: String) {
         logger.critical("the end of the fleet's log was lost", metadata: ["evidence": "\(reason)"])
@@ -75,7 +75,8 @@ final class LostTail: Sendable {
         guard let loop = try? PostgresLoop(name: "lost-tail") else { return nil }
         defer { loop.end() }
         let rounds = PostgresRounds<LostTailRound>(address, on: loop)
-        for _ in 0..<Self.attemptsMax {
+        let deadline = ContinuousClock.now + Self.patience
+        while ContinuousClock.now < deadline {
             var random = SystemRandomNumberGenerator()
             let round = LostTailRound(logID, evidence: evidence, using: &random) { app in
                 LogRecord(app: app, .reload(scope: Array(LogPayload.reload(.everything))))

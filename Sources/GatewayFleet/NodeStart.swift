@@ -5,7 +5,7 @@ import GatewayPostgres
 import GatewayRecords
 import WidgetModel
 
-/// The state from which a node reads the log on: a snapshot, or the log's floor.
+/// The state with which a node begins: a snapshot, or the log's floor. It reads the log from there.
 package struct NodeStart: Sendable {
     /// A catalog in force, with the versions of the app's keys where a snapshot has them.
     private struct App {

@@ -32,11 +32,11 @@ import WidgetModel
             ) { LogRecord(app: $0, .reload(scope: [1])) }
             return try RoundFixture(try cluster.address(user: login)).run(round)
         }
-        // What the log has, also in the middle of a batch.
+        // The log has this evidence, also in the middle of a batch.
         #expect(try run("node1", first.last, first.chain) == .unproven)
         #expect(try run("node1", second.last - 1, second.chain) == .unproven)
         #expect(try logID(connection) == before)
-        // What it has not reached, noticed by one node and then by the other.
+        // The log has not reached this sequence; one node notices, then the other.
         #expect(try run("node2", 6, second.chain) == .voided)
         let after = try logID(connection)
         #expect(after >> 96 > before >> 96)

@@ -78,7 +78,7 @@ package struct CompactedVersions: Sendable {
         return digest
     }
 
-    /// Returns a number that depends on both, as in wyhash. Keys are keyed hashes, so nobody can
+    /// Returns a hash of two numbers, computed as wyhash does. Keys are keyed hashes, so nobody can
     /// choose them to hide a difference.
     static func mix(_ one: UInt64, _ other: UInt64) -> UInt64 {
         let product = (one ^ 0xa076_1d64_78bd_642f).multipliedFullWidth(
