@@ -11,7 +11,7 @@ package final class ClusterFixture: Sendable {
         var standby: PostgresServer?
     }
 
-    /// The name by which a primary knows its standby.
+    /// The application name of a standby, which the primary's quorum names.
     private static let standbyName = "standby"
     private let servers: Mutex<Servers>
     private let database: String

@@ -82,7 +82,7 @@ package final class ClusterGateways: Sendable {
     ///
     /// - Parameters:
     ///   - program: The gateway's program; `nil` for the one that tests use.
-    ///   - hosts: The hosts by which it reaches the servers; `nil` for the servers' own.
+    ///   - hosts: The hosts of its database URL; `nil` for the servers' own.
     ///   - admin: The address of its admin port.
     ///   - environment: Variables of its process.
     ///   - wrapper: A program and its arguments that then becomes the node.

@@ -138,7 +138,7 @@ package final class PostgresServer: Sendable {
         throw TestFailure("postgres does not answer:\n\(started.standardErrorTail)")
     }
 
-    /// Whether it was started and has not ended.
+    /// Whether it runs.
     package var isRunning: Bool { process.update { $0?.waitForExit(seconds: 0) == nil } }
 
     /// SIGKILL to the server, whose other processes end with it.
@@ -181,7 +181,7 @@ package final class PostgresServer: Sendable {
     }
 
     /// The postmaster and its children.
-    package var processes: [Int32] {
+    private var processes: [Int32] {
         guard let pid = process.update({ $0?.pid }) else { return [] }
         let children =
             (try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8))

@@ -1,6 +1,5 @@
 import Foundation
 import GatewayTestSupport
-import Synchronization
 
 /// A way to a PostgreSQL server that can be cut at a byte, or be silent.
 package final class ServerProxy: Sendable {
@@ -22,7 +21,8 @@ package final class ServerProxy: Sendable {
 
     /// The directory of its socket, for the host of a connection string.
     package let directory: String
-    private let target: Mutex<String>
+    /// The path of the server's socket.
+    private let target: String
     private let listener: Int32
     private let state = TestHTTPMonitor(State())
 
@@ -30,7 +30,7 @@ package final class ServerProxy: Sendable {
     package init(to server: PostgresServer) throws {
         directory = try GatewayProcess.temporaryDirectory()
         let name = "/.s.PGSQL.\(server.port)"
-        target = Mutex(server.directory + name)
+        target = server.directory + name
         listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         let isListening = Self.withAddress(directory + name) { address, length in
             bind(listener, address, length) == 0 && listen(listener, 16) == 0
@@ -54,11 +54,6 @@ package final class ServerProxy: Sendable {
         close(listener)
     }
 
-    /// Forwards new connections to another server.
-    package func redirect(to server: PostgresServer) {
-        target.withLock { $0 = server.directory + "/.s.PGSQL.\(server.port)" }
-    }
-
     /// Keeps what is sent, in both directions, until ``resume()``: connections stay open.
     package func silence() { state.update { $0.isSilent = true } }
 
@@ -77,7 +72,7 @@ package final class ServerProxy: Sendable {
             close(node)
             close(server)
         }
-        let isConnected = Self.withAddress(target.withLock { $0 }) { connect(server, $0, $1) == 0 }
+        let isConnected = Self.withAddress(target) { connect(server, $0, $1) == 0 }
         guard isConnected else { return }
         state.update { $0.sockets.formUnion([node, server]) }
         let isOver = TestHTTPMonitor(false)

@@ -14,8 +14,8 @@ struct FleetCommand: ParsableCommand {
         discussion: """
             Starts nothing and measures nothing: computes, from measured costs, the load
             of a fleet of nodes with one log on PostgreSQL, and the cost of losing nodes.
-            The same options give the same figures on every machine. Such a fleet is not
-            released yet; Deploy/capacity.md has the formulas.
+            The same options give the same figures on every machine.
+            Deploy/capacity.md has the formulas.
 
             Backends post at random times; each node that is posted to has one batch at
             a time, and the batches take turns at the log's lock. A third of the clients

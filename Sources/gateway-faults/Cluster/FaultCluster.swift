@@ -24,6 +24,9 @@ final class FaultCluster: Deployment {
         hasQuorum: Bool = false, hasProxies: Bool = false, slice: Int64 = 1_000_000,
         tokenAge: Int64 = 0, environments: [[String: String]] = []
     ) throws {
+        guard PostgresServer.isInstalled else {
+            throw RowSkipped(reason: "PostgreSQL is not installed (Debian package postgresql)")
+        }
         let nodeCount: Int32 = 3
         let servers = try ClusterFixture(
             nodes: nodeCount, hasQuorum: hasQuorum, hasServer: true, slice: slice)
@@ -61,7 +64,7 @@ final class FaultCluster: Deployment {
         try clients.map { try gateways.token($0, lifetime: lifetime) }
     }
 
-    /// Starts every node again once it has ended by itself, as a service manager does.
+    /// Waits for every node to end by itself, and starts it again as a service manager does.
     ///
     /// - Throws: ``TestFailure`` if one has not ended within so many seconds.
     func restartEnded(within seconds: Double) throws {

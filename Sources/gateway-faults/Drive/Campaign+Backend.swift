@@ -185,7 +185,8 @@ extension Campaign {
         let place = UInt64(clamping: sequence)
         recorder.add(.catalog(sequence: place))
         stage.update { stage in
-            // An earlier one without an answer lies before this one, unless it is under way still.
+            // An earlier catalog without an answer has a lower sequence, unless its request has not
+            // timed out yet.
             stage.unansweredCatalogs.removeAll {
                 $0.text == catalog || $0.sent < sent - Double(Self.requestTimeout)
             }

@@ -23,7 +23,7 @@ extension RowContext {
         var (kills, early, slowest) = (0, 0, 0.0)
         try repeatFault(on: cluster) {
             $0.newClients = 100
-        } _: { campaign in
+        } _: { _ in
             pauseRandomly(0.2, 2)
             let count = generator.happens(25) ? 2 : 1
             let victims = cluster.nodes.shuffled(using: &generator).prefix(count)
@@ -31,15 +31,9 @@ extension RowContext {
             kills += count
             pauseRandomly(0, 1)
             for victim in victims {
-                if generator.happens(30) {
-                    try victim.launch()
-                    pauseRandomly(0, 0.4)
-                    victim.kill()
-                    early += 1
-                }
-                let start = campaign.recorder.now
-                try victim.start()
-                slowest = max(slowest, campaign.recorder.now - start)
+                let start = try startAgain(victim, killedPercent: 30)
+                if start.wasKilled { early += 1 }
+                slowest = max(slowest, start.seconds)
             }
         }
         report("kills", kills)
@@ -70,7 +64,7 @@ extension RowContext {
         report("longest", seconds: longest)
     }
 
-    /// Every node in turn is drained and started again; nobody is told `all`.
+    /// Drains and starts every node in turn; no client is told `all`.
     func rollingRestart() throws {
         let cluster = try FaultCluster()
         var (restarts, slowest) = (0, 0.0)

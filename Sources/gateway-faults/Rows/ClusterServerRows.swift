@@ -77,7 +77,7 @@ extension RowContext {
     func connectionsCut() throws {
         let cluster = try FaultCluster(hasProxies: true)
         var (cuts, silences) = (0, 0)
-        try repeatFault(on: cluster) { campaign in
+        try repeatFault(on: cluster) { _ in
             pauseRandomly(0.1, 0.8)
             let proxy = generator.pick(cluster.proxies)
             if generator.happens(15) {
@@ -143,7 +143,7 @@ extension RowContext {
         report("noticed by", isNoticed ? "the nodes" : "cursors")
     }
 
-    /// Small slices, of which old ones are removed while transactions hold the tables.
+    /// Slices of 1,000 entries, which are made and removed while transactions hold the tables.
     func slices() throws {
         let slice: UInt64 = 1_000
         let cluster = try FaultCluster(slice: Int64(slice))

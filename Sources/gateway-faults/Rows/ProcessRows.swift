@@ -16,15 +16,9 @@ extension RowContext {
             pauseRandomly(pauses.lowerBound, pauses.upperBound)
             gateway.kill()
             kills += 1
-            if generator.happens(40) {
-                try gateway.launch()
-                pauseRandomly(0, 0.4)
-                gateway.kill()
-                early += 1
-            }
-            let start = campaign.recorder.now
-            try gateway.start()
-            slowest = max(slowest, campaign.recorder.now - start)
+            let start = try startAgain(gateway, killedPercent: 40)
+            if start.wasKilled { early += 1 }
+            slowest = max(slowest, start.seconds)
         }
         try campaign.judgeStored()
         let restored = try upkeep.judgeBackup()

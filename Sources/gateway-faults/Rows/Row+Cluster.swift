@@ -5,7 +5,7 @@ extension Row {
         run: @escaping @Sendable (RowContext) throws -> Void
     ) {
         self.init(
-            name: name, finding: "cluster", summary: summary, isOfCluster: true, seconds: seconds,
+            name: name, finding: "cluster", summary: summary, seconds: seconds,
             run: run)
     }
 

@@ -10,8 +10,6 @@ struct Row: Sendable, ExpressibleByArgument {
     let summary: String
     /// The seconds of its faults in the smoke run; `nil` when it is not part of it.
     var smokeSeconds: Double?
-    /// Whether it needs a cluster, and so PostgreSQL.
-    var isOfCluster = false
     /// The seeds of the whole campaign, and the seconds of each.
     var seeds = 10
     var seconds = 20.0

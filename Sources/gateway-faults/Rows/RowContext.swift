@@ -65,6 +65,23 @@ final class RowContext {
         try campaign.settle()
     }
 
+    /// Starts a gateway that was killed; at times it is killed once more while it starts.
+    ///
+    /// - Returns: The seconds that the start took, and whether it was killed meanwhile.
+    func startAgain(
+        _ gateway: GatewayProcess, killedPercent: Int
+    ) throws -> (seconds: Double, wasKilled: Bool) {
+        let isKilled = generator.happens(killedPercent)
+        if isKilled {
+            try gateway.launch()
+            pauseRandomly(0, 0.4)
+            gateway.kill()
+        }
+        let start = ContinuousClock.now
+        try gateway.start()
+        return (start.duration(to: .now) / .seconds(1), isKilled)
+    }
+
     /// Returns a random number of seconds.
     func randomSeconds(_ low: Double, _ high: Double) -> Double {
         low + (high - low) * Double(generator.below(10_001)) / 10_000
