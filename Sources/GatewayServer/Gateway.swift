@@ -172,6 +172,11 @@ package struct Gateway: Sendable {
                 .failedHandshake, of: "\(source) \(failure.rawValue)",
                 ["from": "\(source)", "failure": "\(failure.rawValue)", "reason": "\(reason)"])
         }
+        tlsSettings.onViolation = { [sampledLog] source, violation, reason in
+            sampledLog.log(
+                .endedConnection, of: "\(source) \(violation.rawValue)",
+                ["from": "\(source)", "violation": "\(violation.rawValue)", "reason": "\(reason)"])
+        }
         self.tlsSettings = tlsSettings
         let services = EngineServices(
             signer: signer, metrics: metrics, tlsSettings: tlsSettings,

@@ -19,6 +19,10 @@ final class MemoryBIO {
         var output: UnsafeMutableRawPointer
         var outputCount = 0
         var outputCapacity: Int
+        /// The units that the connection may still spend; see `charge`.
+        var units = InputBudget.unlimited
+        /// Whether the connection has spent too much, so that the rest of its input was refused.
+        var isRefused = false
     }
 
     /// The output memory kept between uses, in bytes: four full records.
@@ -77,13 +81,19 @@ final class MemoryBIO {
 
     /// Lends the wire to one connection, with the ciphertext it received.
     ///
-    /// `input` must stay valid until `finish`.
+    /// `input` must stay valid until `finish`. `units` limits what the connection may spend, as
+    /// `charge` says; by default it is not limited.
     @inline(__always)
-    func begin(input: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
+    func begin(
+        input: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        units: Int = InputBudget.unlimited
+    ) {
         assert(isEmpty, "the shared wire is lent twice")
         state.pointee.input = input.baseAddress
         state.pointee.inputCount = input.count
         state.pointee.outputCount = 0
+        state.pointee.units = units
+        state.pointee.isRefused = false
     }
 
     /// Takes the wire back and discards what is left in it.
@@ -118,6 +128,18 @@ final class MemoryBIO {
     /// The number of bytes of ciphertext lent and not read yet.
     var inputLeft: Int { state.pointee.inputCount }
 
+    /// The units that the connection may still spend.
+    var unitsLeft: Int { state.pointee.units }
+    /// Whether the connection has spent too much, so that the rest of its input was refused.
+    var isRefused: Bool { state.pointee.isRefused }
+
+    /// Gives units back for a record with content: as much again as the record cost.
+    @inline(__always)
+    func creditContent() {
+        state.pointee.units += 2 * InputBudget.recordCost
+        if state.pointee.units < 0 { Self.refuseInput(state) }
+    }
+
     /// Moves the output to the end of `buffer`.
     func moveOutput(to buffer: inout ByteBuffer) {
         buffer.writeBytes(output)
@@ -141,7 +163,42 @@ final class MemoryBIO {
     }
 }
 
+/// The balance of a connection's records.
+///
+/// Every record costs the same when its header has arrived; a key update costs much more. A record
+/// with content gives back twice what a record costs. So content pays for its own records, however
+/// small or padded they are, and only a peer that sends many records without content runs out of
+/// units.
 extension MemoryBIO {
+    /// Charges the connection that uses the wire for a part of a record, as OpenSSL reports it to a
+    /// message callback.
+    static func charge(_ ssl: OpaquePointer, for type: Int32) {
+        guard let state = state(of: SSL_get_rbio(ssl)) else { return }
+        switch type {
+        case SSL3_RT_HEADER:
+            // The record's body is read next, so this is not the place to refuse input.
+            state.pointee.units -= InputBudget.recordCost
+        case SSL3_RT_HANDSHAKE:
+            // After its handshake a client sends no other message than key updates.
+            state.pointee.units -= InputBudget.keyUpdateCost
+            if state.pointee.units < 0 { refuseInput(state) }
+        default:
+            break
+        }
+    }
+
+    /// Replaces the rest of the input by the header of a record that OpenSSL answers with a fatal
+    /// alert: it sends none for what we find. Called between two records only.
+    private static func refuseInput(_ state: UnsafeMutablePointer<State>) {
+        state.pointee.isRefused = true
+        state.pointee.input = UnsafeRawPointer(refusedHeader.utf8Start)
+        state.pointee.inputCount = refusedHeader.utf8CodeUnitCount
+    }
+
+    /// A record of no known type, which is an `unexpected_message` in TLS 1.3; and longer than any
+    /// record, which is a `record_overflow` in TLS 1.2.
+    private static let refusedHeader: StaticString = "\u{0}\u{3}\u{3}\u{7F}\u{7F}"
+
     // Sound: written once before it is published, OpenSSL only reads it afterwards.
     struct Method: @unchecked Sendable {
         let pointer: OpaquePointer

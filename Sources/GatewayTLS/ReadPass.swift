@@ -20,14 +20,18 @@ struct ReadPass: Sendable {
     private(set) var end: End?
 
     /// Lends `input` to OpenSSL and collects the outcome.
+    ///
+    /// - Parameter budget: The peer's budget for records without content.
     mutating func run(
         with ssl: OpaquePointer, on wire: MemoryBIO, input: ByteBuffer,
-        allocator: ByteBufferAllocator
+        allocator: ByteBufferAllocator, _ budget: inout InputBudget, _ rate: InputBudget.Rate
     ) {
         input.withUnsafeReadableBytes { bytes in
-            wire.begin(input: bytes)
+            let units = budget.available(rate, now: .now())
+            wire.begin(input: bytes, units: units)
             decrypt(ssl, wire, allocator)
             answer = wire.takeOutput(allocator)
+            budget.settle(units - wire.unitsLeft, rate)
             wire.finish()
         }
     }
@@ -65,6 +69,9 @@ struct ReadPass: Sendable {
             }
             plaintext?.writeBytes(content)
         }
+        guard wire.isRefused else { return }
+        end = .failed(
+            TLSError(.protocolViolation(.emptyRecords), "the peer sends records without content"))
     }
 
     /// Decrypts the input lent to the wire, and calls `take` with each piece of plaintext, which is
@@ -80,6 +87,7 @@ struct ReadPass: Sendable {
             let result = SSL_read_ex(ssl, wire.scratch.baseAddress, wire.scratch.count, &count)
             guard result == 1 else { return Self.end(ssl, result) }
             take(UnsafeRawBufferPointer(rebasing: wire.scratch[..<count]))
+            wire.creditContent()
         }
     }
 
@@ -91,7 +99,9 @@ struct ReadPass: Sendable {
             return .closeNotify
         default:
             let reason = OpenSSLErrors.takeReason()
-            return .failed(TLSError(.protocolViolation, "the peer broke the protocol: \(reason)"))
+            return .failed(
+                TLSError(
+                    .protocolViolation(.malformed), "the peer broke the protocol: \(reason)"))
         }
     }
 }

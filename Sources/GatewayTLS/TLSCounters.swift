@@ -6,12 +6,14 @@ package struct TLSCounts: Equatable, Sendable {
     package var handshakesFull = 0
     /// Handshakes done by resuming a session from a ticket.
     package var handshakesResumed = 0
-    /// Handshakes that ended without a connection, by reason; every reason is present.
-    package var handshakesFailed: [HandshakeFailure: Int] = [:]
-    /// Connections closed as soon as they were accepted, by reason; every reason is present.
-    package var connectionsRefused: [ConnectionRefusal: Int] = [:]
-    /// Streams ended because of their readers' input, by reason; every reason is present.
-    package var streamsEnded: [ReaderViolation: Int] = [:]
+    /// Handshakes that ended without a connection, by reason.
+    package var handshakesFailed = zeros(HandshakeFailure.self)
+    /// Connections closed as soon as they were accepted, by reason.
+    package var connectionsRefused = zeros(ConnectionRefusal.self)
+    /// Connections closed because of what their peers sent after the handshake, by reason.
+    package var connectionsEnded = zeros(PeerViolation.self)
+    /// Streams ended because of their readers' input, by reason.
+    package var streamsEnded = zeros(ReaderViolation.self)
     /// Ciphertext bytes written straight to sockets: for handshakes, and for streams without a
     /// channel.
     package var bytesSentDirectly = 0
@@ -19,6 +21,11 @@ package struct TLSCounts: Equatable, Sendable {
     package var bytesSentByNIO = 0
 
     package init() {}
+
+    /// Returns a count of 0 for every reason.
+    private static func zeros<Reason: CaseIterable & Hashable>(_: Reason.Type) -> [Reason: Int] {
+        Dictionary(uniqueKeysWithValues: Reason.allCases.map { ($0, 0) })
+    }
 }
 
 /// The counters of all threads of one listener. Read from any thread.
@@ -44,16 +51,12 @@ package final class TLSCounters: Sendable {
     package func snapshot() -> TLSCounts {
         let all = loops.withLock { Array($0.values) }
         var sum = TLSCounts()
-        for reason in HandshakeFailure.allCases {
-            sum.handshakesFailed[reason] = all.reduce(0) { $0 + $1.failures(reason) }
-        }
-        for reason in ConnectionRefusal.allCases {
-            sum.connectionsRefused[reason] = all.reduce(0) { $0 + $1.refusals(reason) }
-        }
-        for reason in ReaderViolation.allCases {
-            sum.streamsEnded[reason] = all.reduce(0) { $0 + $1.ended(reason) }
-        }
         for one in all {
+            let ends = one.ends.withLock { $0 }
+            sum.handshakesFailed.merge(ends.handshakesFailed, uniquingKeysWith: +)
+            sum.connectionsRefused.merge(ends.connectionsRefused, uniquingKeysWith: +)
+            sum.connectionsEnded.merge(ends.connectionsEnded, uniquingKeysWith: +)
+            sum.streamsEnded.merge(ends.streamsEnded, uniquingKeysWith: +)
             sum.handshakesFull += one.full.load(ordering: .relaxed)
             sum.handshakesResumed += one.resumed.load(ordering: .relaxed)
             sum.bytesSentDirectly += one.direct.load(ordering: .relaxed)
@@ -69,15 +72,8 @@ final class TLSLoopCounters: Sendable {
     let resumed = Atomic<Int>(0)
     let direct = Atomic<Int>(0)
     let byNIO = Atomic<Int>(0)
-    private let plainHTTP = Atomic<Int>(0)
-    private let version = Atomic<Int>(0)
-    private let alpn = Atomic<Int>(0)
-    private let timeout = Atomic<Int>(0)
-    private let certificate = Atomic<Int>(0)
-    private let other = Atomic<Int>(0)
-    private let address = Atomic<Int>(0)
-    private let flood = Atomic<Int>(0)
-    private let incompleteRecord = Atomic<Int>(0)
+    /// The counts of ends and refusals: rare, so a lock is good enough.
+    fileprivate let ends = Mutex(TLSCounts())
 
     /// Adds to one counter. With a single writer a load and a store suffice, without a bus lock per
     /// delivery.
@@ -91,50 +87,18 @@ final class TLSLoopCounters: Sendable {
     }
 
     func failed(_ reason: HandshakeFailure) {
-        switch reason {
-        case .plainHTTP: Self.add(1, to: plainHTTP)
-        case .version: Self.add(1, to: version)
-        case .alpn: Self.add(1, to: alpn)
-        case .timeout: Self.add(1, to: timeout)
-        case .certificate: Self.add(1, to: certificate)
-        case .other: Self.add(1, to: other)
-        }
+        ends.withLock { $0.handshakesFailed[reason, default: 0] += 1 }
     }
 
     func refuseConnection(_ reason: ConnectionRefusal) {
-        switch reason {
-        case .address: Self.add(1, to: address)
-        }
+        ends.withLock { $0.connectionsRefused[reason, default: 0] += 1 }
     }
 
-    func refusals(_ reason: ConnectionRefusal) -> Int {
-        switch reason {
-        case .address: address.load(ordering: .relaxed)
-        }
+    func endConnection(_ reason: PeerViolation) {
+        ends.withLock { $0.connectionsEnded[reason, default: 0] += 1 }
     }
 
     func endStream(_ reason: ReaderViolation) {
-        switch reason {
-        case .flood: Self.add(1, to: flood)
-        case .incompleteRecord: Self.add(1, to: incompleteRecord)
-        }
-    }
-
-    func ended(_ reason: ReaderViolation) -> Int {
-        switch reason {
-        case .flood: flood.load(ordering: .relaxed)
-        case .incompleteRecord: incompleteRecord.load(ordering: .relaxed)
-        }
-    }
-
-    func failures(_ reason: HandshakeFailure) -> Int {
-        switch reason {
-        case .plainHTTP: plainHTTP.load(ordering: .relaxed)
-        case .version: version.load(ordering: .relaxed)
-        case .alpn: alpn.load(ordering: .relaxed)
-        case .timeout: timeout.load(ordering: .relaxed)
-        case .certificate: certificate.load(ordering: .relaxed)
-        case .other: other.load(ordering: .relaxed)
-        }
+        ends.withLock { $0.streamsEnded[reason, default: 0] += 1 }
     }
 }

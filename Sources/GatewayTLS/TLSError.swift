@@ -20,7 +20,7 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
         /// The handshake ended without a connection.
         case handshakeFailed(HandshakeFailure)
         /// A record did not decrypt, or the peer broke the protocol after the handshake.
-        case protocolViolation
+        case protocolViolation(PeerViolation)
         /// The peer ended the connection without `close_notify` (RFC 8446 section 6.1).
         case truncated
         /// Something other than bytes was written.
@@ -54,6 +54,17 @@ package enum HandshakeFailure: String, CaseIterable, Sendable {
     case certificate
     /// Everything else: the peer left, or sent something that is not TLS.
     case other
+}
+
+/// The reason why the gateway ended a peer's connection after the handshake, in words short enough
+/// for a metric label.
+package enum PeerViolation: String, CaseIterable, Sendable {
+    /// The peer sent too many records without content, such as key updates.
+    case emptyRecords = "empty_records"
+    /// The peer sent what OpenSSL refuses, such as a record that does not decrypt.
+    case malformed
+    /// The peer sent messages that demand answers, and did not read the answers.
+    case unreadAnswers = "unread_answers"
 }
 
 /// Reads the error queue of the calling thread.

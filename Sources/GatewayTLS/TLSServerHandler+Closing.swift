@@ -36,8 +36,9 @@ extension TLSServerHandler {
         }
     }
 
-    /// Reports `error`, and closes the connection without `close_notify`.
+    /// Counts and reports `error`, and closes the connection without `close_notify`.
     func fail(_ error: TLSError, _ context: ChannelHandlerContext) {
+        settings.report(error, of: peer.address, to: loopCounters)
         beginClosing(context, sayGoodbye: false)
         context.fireErrorCaught(error)
     }

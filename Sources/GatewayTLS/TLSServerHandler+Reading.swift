@@ -11,26 +11,16 @@ extension TLSServerHandler {
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard let ssl, let wire else { return }
         let input = Self.unwrapInboundIn(data)
-        switch phase {
-        case .open:
-            var pass = ReadPass()
-            pass.run(with: ssl, on: wire, input: input, allocator: context.channel.allocator)
-            let empty = emptyInput.record(
-                received: input.readableBytes, content: pass.plaintext?.readableBytes ?? 0)
+        guard phase == .open || (phase == .closing && !inputClosed) else { return }
+        var pass = ReadPass()
+        pass.run(
+            with: ssl, on: wire, input: input, allocator: context.channel.allocator, &emptyRecords,
+            settings.emptyRecords)
+        if phase == .open {
             conclude(pass, context)
-            guard phase == .open, empty > 0,
-                !self.input.spend(empty, settings.emptyInput, now: .now())
-            else { return }
-            fail(TLSError(.protocolViolation, "the peer sends records without content"), context)
-        case .closing where !inputClosed:
-            var pass = ReadPass()
-            pass.run(with: ssl, on: wire, input: input, allocator: context.channel.allocator)
-            if pass.end != nil {
-                endInput(.closed)
-                closeWhenDone(context)
-            }
-        case .idle, .closing, .failing, .closed:
-            break
+        } else if pass.end != nil {
+            endInput(.closed)
+            closeWhenDone(context)
         }
     }
 
@@ -48,7 +38,8 @@ extension TLSServerHandler {
         case nil:
             if unreadAnswersBytes > settings.unreadAnswersBytesMax {
                 let error = TLSError(
-                    .protocolViolation, "the peer demands responses and does not read them")
+                    .protocolViolation(.unreadAnswers),
+                    "the peer demands responses and does not read them")
                 fail(error, context)
             }
         case .closeNotify:

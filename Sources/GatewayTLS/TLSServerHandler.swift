@@ -74,8 +74,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     /// Bytes of ciphertext that answer the peer's own requests, not accepted by the kernel yet.
     var unreadAnswersBytes = 0
     var drainOwed = false
-    var input = InputBudget(now: .now())
-    var emptyInput = EmptyInput()
+    /// The peer's budget for records without content.
+    var emptyRecords = InputBudget(now: .now())
     private var peerInput = Input.open
     var outputClosed = false
     var readWanted = false

@@ -27,9 +27,9 @@ package struct TLSServerSettings: Sendable {
     /// The time from the first to the last byte of a record that such a reader sends; the stream is
     /// closed after it, within twice this time.
     package var recordTimeout = TimeAmount.seconds(30)
-    /// The budget of a peer in a channel for input without content, such as key updates and tiny
-    /// records; when it is exceeded the connection is closed.
-    package var emptyInput = InputBudget.Rate(burst: 32 * 1024, perSecond: 64 * 1024)
+    /// The budget of a peer in a channel for records without content, such as key updates; when it
+    /// is exceeded the connection is closed with an alert.
+    package var emptyRecords = InputBudget.Rate(burst: 32 * 1024, perSecond: 4 * 1024)
     /// The budget for input before the first request, including the handshake; when it is exceeded
     /// the connection is closed.
     package var arrivalInput = InputBudget.Rate(burst: 128 * 1024, perSecond: 4 * 1024)
@@ -49,6 +49,10 @@ package struct TLSServerSettings: Sendable {
     /// left, as the health check of a balancer does.
     package var onHandshakeFailure:
         (@Sendable (_ from: SourceAddress, HandshakeFailure, _ reason: String) -> Void)?
+    /// Called on a thread that accepts connections, or on an event loop, when a connection is closed
+    /// because of what its peer sent after the handshake.
+    package var onViolation:
+        (@Sendable (_ from: SourceAddress, PeerViolation, _ reason: String) -> Void)?
     /// Called on a thread that accepts connections, with the CPU time in nanoseconds that one event
     /// of one connection took.
     package var onArrivalTurn: (@Sendable (_ nanoseconds: Int64) -> Void)?
@@ -56,5 +60,12 @@ package struct TLSServerSettings: Sendable {
     /// Settings with the defaults above, counting into `counters`.
     package init(counters: TLSCounters = TLSCounters()) {
         self.counters = counters
+    }
+
+    /// Counts and reports the end of a connection, if its peer caused it.
+    func report(_ error: TLSError, of peer: SourceAddress, to counters: TLSLoopCounters?) {
+        guard case .protocolViolation(let violation) = error.code else { return }
+        counters?.endConnection(violation)
+        onViolation?(peer, violation, error.message)
     }
 }

@@ -13,10 +13,6 @@ struct InputBudgetTests {
         _ budget: inout InputBudget, _ cost: Int, _ rate: InputBudget.Rate, now: NIODeadline
     ) -> Bool { budget.spend(cost, rate, now: now) }
 
-    private func record(_ input: inout EmptyInput, _ received: Int, _ content: Int) -> Int {
-        input.record(received: received, content: content)
-    }
-
     @Test func aBurstIsAdmittedAndMoreIsNot() {
         let rate = InputBudget.Rate(burst: 100, perSecond: 10)
         var budget = InputBudget(now: Self.time(0))
@@ -34,6 +30,19 @@ struct InputBudgetTests {
         var budget = InputBudget(now: Self.time(0))
         #expect(spend(&budget, 10, rate, now: Self.time(0)))
         #expect(!spend(&budget, 1, rate, now: Self.time(1_000_000)))
+    }
+
+    @Test func whatIsSettledStaysWithinTheBucket() {
+        let rate = InputBudget.Rate(burst: 100, perSecond: 10)
+        var budget = InputBudget(now: Self.time(0))
+        budget.settle(-50, rate)
+        #expect(budget.available(rate, now: Self.time(0)) == 100)
+        budget.settle(60, rate)
+        budget.settle(-10, rate)
+        #expect(budget.available(rate, now: Self.time(0)) == 50)
+        budget.settle(70, rate)
+        #expect(budget.available(rate, now: Self.time(0)) == 0)
+        #expect(budget.available(rate, now: Self.time(100)) == 1)
     }
 
     /// Within any time no more is admitted than the burst and the units regained, and little less.
@@ -67,27 +76,5 @@ struct InputBudgetTests {
                 }
             }
         }
-    }
-
-    @Test func contentCarriesItsFrames() {
-        var input = EmptyInput()
-        // A record in pieces, and pieces of one byte.
-        #expect(record(&input, 8_192, 0) == 0)
-        #expect(record(&input, 8_214, 16_384) == 0)
-        for _ in 0..<121 { #expect(record(&input, 1, 0) == 0) }
-        #expect(record(&input, 1, 100) == 0)
-        // A frame of HTTP/2 alone in its record.
-        #expect(record(&input, 35, 13) == 9)
-    }
-
-    @Test func whatCarriesNothingCounts() {
-        var input = EmptyInput()
-        let kept = 16 * 1024 + 256 + 5
-        #expect(record(&input, 16_384, 0) == 0)
-        #expect(record(&input, 16_384, 0) == 2 * 16_384 - kept)
-        #expect(record(&input, 16_384, 0) == 16_384)
-        // Content at the end allows for twice its own size.
-        #expect(record(&input, 23, 1) == kept + 23 - 2)
-        #expect(record(&input, 23, 1) == 21)
     }
 }

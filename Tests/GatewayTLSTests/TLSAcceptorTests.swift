@@ -119,7 +119,7 @@ import Testing
     /// A peer demands answers and does not read them: the memory for it is bounded, and its first
     /// bytes are handed on once it reads.
     @Test func whatThePeerDoesNotTakeIsWaitedFor() throws {
-        let server = try server()
+        let server = try server { $0.settings.arrivalInput = .unlimited }
         defer { server.stop() }
         let client = try server.client {
             $0.version = TLS1_3_VERSION

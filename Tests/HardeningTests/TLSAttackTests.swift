@@ -124,6 +124,36 @@ struct TLSAttackTests {
         }
     }
 
+    @Test("Key updates alone end a connection, and the log says so", arguments: [true, false])
+    func keyUpdates(afterRequest: Bool) async throws {
+        let target = try await Target.shared()
+        let port = target.port
+        func lines() -> [Substring] {
+            target.log().split(separator: "\n").filter {
+                $0.contains("a connection was closed because of what its peer sent")
+                    && $0.contains("violation=empty_records")
+            }
+        }
+        let before = lines().count
+        let isEnded = try await elsewhere {
+            let socket = try RawSocket(
+                port: port, tls: .init(versions: TLS1_3_VERSION...TLS1_3_VERSION))
+            if afterRequest {
+                socket.send("GET /.well-known/jwks.json HTTP/1.1\r\nHost: x\r\n\r\n")
+                _ = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }
+            }
+            for _ in 0..<1_000 where !socket.updateKeys() { break }
+            return socket.readUntil(seconds: 60).isClosed
+        }
+        #expect(isEnded)
+        // The line may be written after the alert is sent.
+        for _ in 0..<12_000 where lines().count == before {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(lines().count == before + 1)
+        #expect(try await target.bystander.trouble() == nil)
+    }
+
     @Test("Two hundred stalled handshakes leave room for everybody else")
     func manyStalledHandshakes() async throws {
         let target = try await Target.shared()

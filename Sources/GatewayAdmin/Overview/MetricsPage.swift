@@ -155,6 +155,10 @@ package struct MetricsPage: Sendable {
         for (reason, count) in counts.connectionsRefused {
             samples.count(.connectionsRefused, reason.rawValue, is: UInt64(max(0, count)))
         }
+        let ended = counts.connectionsEnded.sorted { $0.key.rawValue < $1.key.rawValue }
+        for (reason, count) in ended {
+            samples.count(.connectionsEnded, reason.rawValue, is: UInt64(max(0, count)))
+        }
         for (reason, count) in counts.streamsEnded.sorted(by: { $0.key.rawValue < $1.key.rawValue })
         {
             samples.count(.streamsEnded, reason.rawValue, is: UInt64(max(0, count)))

@@ -190,6 +190,11 @@ extension MetricFamily {
         "connections_refused", .counter, labels: [Label("reason", valuesMax: 4)],
         "Connections to the TLS port closed on acceptance. `address`: the source address had "
             + "reached limits.connectionsPerAddress.")
+    package static let connectionsEnded = own(
+        "connections_ended", .counter, labels: [Label("reason", valuesMax: 8)],
+        "Connections to the TLS port closed because of what the client sent. `empty_records`: too "
+            + "many records without content, such as key updates; `malformed`: what violates TLS; "
+            + "`unread_answers`: messages that demand answers, which it did not read.")
     static let answersUnread = own(
         "answers_unread", .counter,
         "Responses abandoned because the client did not read them.")
@@ -264,7 +269,8 @@ extension MetricFamily {
         logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, requestsRefused, requestBytesInWork, databaseBytes, walBytes,
-        handshakes, handshakesFailed, connectionsRefused, answersUnread, tlsBytes, certificateEnds,
+        handshakes, handshakesFailed, connectionsRefused, connectionsEnded, answersUnread, tlsBytes,
+        certificateEnds,
         pushCertificateEnds,
         signingKeyAge, turnCPU,
         reloads, issuerKeyFetches, spans, build, processCPU, processStart, processResident,

@@ -1,5 +1,6 @@
 import GatewayEngine
 import GatewaySigning
+import GatewayTLS
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -106,8 +107,8 @@ package struct RouteTable: Sendable {
             throw CancellationError()
         } catch is HTTPParserError {
             return Problem.malformed("The request's body is not valid HTTP.").answer
-        } catch is ChannelError, is IOError, is NIOHTTP2Errors.StreamClosed {
-            // The peer has left; the response will not reach it.
+        } catch is ChannelError, is IOError, is TLSError, is NIOHTTP2Errors.StreamClosed {
+            // The peer has left or broken TLS; the response will not reach it.
             return Problem.malformed("The request is incomplete.").answer
         } catch {
             logger.error(

@@ -64,6 +64,10 @@ extension AcceptorLoop {
         guard arrival.input.spend(count, settings.arrivalInput, now: now) else {
             if arrival.isBeforeOpen {
                 noteFailure(of: arrival, .other, "the peer sent too much")
+            } else if arrival.phase == .open {
+                let error = TLSError(
+                    .protocolViolation(.emptyRecords), "the peer sent too much before a request")
+                settings.report(error, of: arrival.connection.peer.address, to: counters)
             }
             return forget(arrival)
         }
@@ -106,12 +110,14 @@ extension AcceptorLoop {
         guard let ssl = connection.ssl else { return forget(arrival) }
         var pass = ReadPass()
         var isOpen = arrival.phase == .open
-        wire.begin(input: bytes)
+        let units = arrival.input.available(settings.arrivalInput, now: now)
+        wire.begin(input: bytes, units: units)
         if !isOpen { isOpen = pass.handshake(ssl) }
         if isOpen { pass.decrypt(ssl, wire, ByteBufferAllocator()) }
         let isSent =
             pass.refusal.isEmpty
             ? send(wire.output, arrival) : pass.refusal.withUnsafeBytes { send($0, arrival) }
+        arrival.input.settle(units - wire.unitsLeft, settings.arrivalInput)
         wire.finish()
         guard isSent else {
             if arrival.phase == .handshaking { counters.failed(.other) }
@@ -127,6 +133,7 @@ extension AcceptorLoop {
                     : error.message
                 noteFailure(of: arrival, failure, reason)
             }
+            settings.report(error, of: connection.peer.address, to: counters)
             beginClosing(arrival)
         case .closeNotify where pass.plaintext == nil:
             sayGoodbye(arrival)

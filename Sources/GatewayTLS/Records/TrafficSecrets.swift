@@ -44,7 +44,9 @@ struct TrafficSecrets {
                 UnsafeRawBufferPointer(start: line, count: strlen(line)))
         }
         SSL_CTX_set_msg_callback(context) { isSent, _, type, bytes, count, ssl, _ in
-            guard let ssl, let secrets = TrafficSecrets.of(ssl) else { return }
+            guard let ssl else { return }
+            if isSent == 0 { MemoryBIO.charge(ssl, for: type) }
+            guard let secrets = TrafficSecrets.of(ssl) else { return }
             let first = count > 0 ? bytes?.load(as: UInt8.self) : nil
             secrets.pointee.record(isSent: isSent == 1, type: type, firstByte: first)
         }

@@ -21,8 +21,11 @@ package struct InputBudget: Equatable, Sendable {
 
     /// Units for a record, in addition to its bytes.
     static let recordCost = 64
-    /// Units for a key update, in addition to its record: four steps of HKDF.
+    /// Units for a key update, in addition to its record: four steps of HKDF. Measured: a key update
+    /// takes 6 times as long as a small record.
     static let keyUpdateCost = 1_024
+    /// More units than anybody spends.
+    static let unlimited = Int.max / 2
 
     /// Units spent and not yet regained.
     private(set) var spent = 0
@@ -45,6 +48,18 @@ package struct InputBudget: Equatable, Sendable {
         return true
     }
 
+    /// Returns the units that can be spent now, for a caller that then calls `settle`.
+    mutating func available(_ rate: Rate, now: NIODeadline) -> Int {
+        regain(rate, now: now)
+        return min(rate.burst - spent, Self.unlimited)
+    }
+
+    /// Spends what a caller has spent of the available units: less than nothing if it earned some,
+    /// but a bucket never holds more than its burst.
+    mutating func settle(_ cost: Int, _ rate: Rate) {
+        spent = min(rate.burst, max(0, spent + cost))
+    }
+
     private mutating func regain(_ rate: Rate, now: NIODeadline) {
         let elapsed = (now - regainedUntil).nanoseconds
         guard spent > 0, rate.perSecond > 0 else {
@@ -58,27 +73,6 @@ package struct InputBudget: Equatable, Sendable {
         spent -= Int(clamping: min(regained, Int64(spent)))
         regainedUntil = spent == 0 ? now : regainedUntil + .nanoseconds(regained * perUnit)
     }
-}
-
-/// Counts a peer's ciphertext that carries no content: key updates, and the framing of tiny
-/// records.
-struct EmptyInput: Equatable, Sendable {
-    /// Bytes received since the last content; at most the size of one record.
-    private var unmatched = 0
-
-    /// Records the ciphertext and the content bytes of one read.
-    ///
-    /// - Returns: The number of bytes that carried no content, beyond an allowance for framing as
-    ///   large as the content.
-    mutating func record(received: Int, content: Int) -> Int {
-        unmatched += received
-        // A record's content becomes readable with its last byte.
-        let kept = content > 0 ? 0 : min(unmatched, Self.recordBytesMax)
-        defer { unmatched = kept }
-        return max(0, unmatched - kept - 2 * content)
-    }
-
-    private static let recordBytesMax = RecordFraming.headerBytes + RecordFraming.bodyBytesMax
 }
 
 /// The reason why the gateway ended a stream because of its reader's input.

@@ -99,6 +99,13 @@ final class RawSocket {
         return true
     }
 
+    /// Sends a key update of TLS 1.3; returns false when the peer accepts nothing more.
+    func updateKeys() -> Bool {
+        ERR_clear_error()
+        return SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1
+            && SSL_do_handshake(session) == 1
+    }
+
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
