@@ -31,7 +31,7 @@ struct ReadPass: Sendable {
             wire.begin(input: bytes, units: units)
             decrypt(ssl, wire, allocator)
             answer = wire.takeOutput(allocator)
-            budget.settle(units - wire.unitsLeft, rate)
+            budget.settle(units - wire.unitsLeft)
             wire.finish()
         }
     }

@@ -117,7 +117,7 @@ extension AcceptorLoop {
         let isSent =
             pass.refusal.isEmpty
             ? send(wire.output, arrival) : pass.refusal.withUnsafeBytes { send($0, arrival) }
-        arrival.input.settle(units - wire.unitsLeft, settings.arrivalInput)
+        arrival.input.settle(units - wire.unitsLeft)
         wire.finish()
         guard isSent else {
             if arrival.phase == .handshaking { counters.failed(.other) }
