@@ -98,10 +98,13 @@ struct ReadPass: Sendable {
         case SSL_ERROR_ZERO_RETURN:
             return .closeNotify
         default:
+            let isAlert = ERR_GET_REASON(ERR_peek_error()) >= SSL_AD_REASON_OFFSET
             let reason = OpenSSLErrors.takeReason()
             return .failed(
-                TLSError(
-                    .protocolViolation(.malformed), "the peer broke the protocol: \(reason)"))
+                isAlert
+                    ? TLSError(.truncated, "the peer ended the connection: \(reason)")
+                    : TLSError(
+                        .protocolViolation(.malformed), "the peer broke the protocol: \(reason)"))
         }
     }
 }

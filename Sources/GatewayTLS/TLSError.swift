@@ -21,7 +21,7 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
         case handshakeFailed(HandshakeFailure)
         /// A record did not decrypt, or the peer broke the protocol after the handshake.
         case protocolViolation(PeerViolation)
-        /// The peer ended the connection without `close_notify` (RFC 8446 section 6.1).
+        /// The peer ended the connection with a fatal alert (RFC 8446 section 6.2).
         case truncated
         /// Something other than bytes was written.
         case unsupportedWrite

@@ -1,9 +1,10 @@
 import COpenSSL
 import Foundation
-import GatewayTLS
 import Glibc
 import NIOCore
 import Testing
+
+@testable import GatewayTLS
 
 @Suite(.serialized) struct ClosingTests {
     /// Returns a server that does not echo, one open client and its connection.
@@ -161,5 +162,18 @@ import Testing
         connection.seen.wait { $0.contains(.inactive) }
         #expect(
             connection.seen.now == [.open(nil), .failed(.protocolViolation(.malformed)), .inactive])
+    }
+
+    /// A client that rejects what it got has violated nothing.
+    @Test func aPeerThatSendsAnAlertIsNotCounted() throws {
+        let (server, client, connection) = try connected()
+        defer { server.stop() }
+        try connection.onLoop { tls in
+            let noise = ByteBuffer(bytes: [23, 3, 3, 0, 40] + pattern(40))
+            tls.context?.writeAndFlush(NIOAny(noise), promise: nil)
+        }
+        #expect(throws: RawClient.Failed.self) { try client.read(1) }
+        connection.seen.wait { $0.contains(.failed(.truncated)) }
+        #expect(server.counters.snapshot().connectionsEnded.values.allSatisfy { $0 == 0 })
     }
 }
