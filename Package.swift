@@ -263,11 +263,9 @@ let package = Package(
             name: "gateway-bench",
             dependencies: [
                 "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "ClusterTestSupport",
-                "CurlMulti",
-                "GatewayCore", "GatewayPostgres", "GatewayPush", "GatewayDelivery",
-                "GatewaySigning", "GatewayTLS",
-                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "ArgumentParser",
-                "HeapModule",
+                "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewaySigning",
+                "GatewayTLS", "GatewayTestSupport", "OpenMetrics", "WidgetModel",
+                "ArgumentParser",
             ]),
 
         // Faults on real gateways, and the judge of what clients were told.
@@ -368,8 +366,7 @@ let package = Package(
         .testTarget(
             name: "GatewayBenchTests",
             dependencies: [
-                "GatewayPostgres", "GatewayTestSupport", "OpenMetrics", "WidgetModel",
-                "gateway-bench",
+                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "gateway-bench",
                 "timeline-gateway",
             ]),
         .testTarget(

@@ -27,7 +27,6 @@ enum Main {
         let arguments = CommandLine.arguments.dropFirst()
         switch arguments.first {
         case ComplexityCommand.name: ComplexityCommand.main(Array(arguments.dropFirst()))
-        case FleetCommand.name: FleetCommand.main(Array(arguments.dropFirst()))
         default: GatewayBench.main(Array(arguments))
         }
     }
@@ -50,8 +49,7 @@ struct GatewayBench: ParsableCommand {
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
             In addition, `gateway-bench complexity` sends the largest documents and checks
-            that they do not delay another app's posts, and `gateway-bench fleet` simulates
-            several nodes with one log; see their --help.
+            that they do not delay another app's posts; see its --help.
 
             CPU is the server's own, from /proc. It includes kernel work on its behalf; on
             loopback that includes the receiver's network path too, so compare ratios. The

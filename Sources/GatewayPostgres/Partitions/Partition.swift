@@ -4,7 +4,7 @@ import WidgetModel
 /// higher generation.
 package struct Partition: Sendable, Hashable {
     /// The number of partitions; the numbers from there on are leases.
-    package static let count: Int32 = 4_096
+    static let count: Int32 = 4_096
     /// Every number of a partition or a lease.
     static let numbers = 0..<(count + Int32(ClusterLease.allCases.count))
 
@@ -66,7 +66,7 @@ package struct PartitionShare: Sendable {
     }
 
     /// Returns the node that is wanted for a partition; `nil` without nodes.
-    package static func owner(of number: Int32, among nodes: [Int32]) -> Int32? {
+    static func owner(of number: Int32, among nodes: [Int32]) -> Int32? {
         nodes.max { weight(of: $0, for: number) < weight(of: $1, for: number) }
     }
 

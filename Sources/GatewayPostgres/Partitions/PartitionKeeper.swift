@@ -84,11 +84,11 @@ package struct PartitionKeeper: Sendable {
     /// The longest time to push after the begin of a renewal, milliseconds.
     package static let pushMilliseconds: Int64 = 7_000
     /// The time between two renewals, milliseconds.
-    package static let renewalInterval: Int64 = 3_000
+    static let renewalInterval: Int64 = 3_000
     /// The time between two flushes, milliseconds.
     static let flushInterval: Int64 = 250
     /// The time between two attempts to take what is wanted, milliseconds.
-    package static let takeInterval: Int64 = 1_000
+    static let takeInterval: Int64 = 1_000
     /// The time between two writes of the sequence that is clear for a partition, milliseconds.
     static let clearInterval: Int64 = 30_000
     /// The time between two looks for such writes, milliseconds.
