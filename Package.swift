@@ -262,10 +262,9 @@ let package = Package(
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
-                "APNsSimulator", "CLinux", "CNGHTTP2", "COpenSSL", "ClusterTestSupport",
-                "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewaySigning",
-                "GatewayTLS", "GatewayTestSupport", "OpenMetrics", "WidgetModel",
-                "ArgumentParser",
+                "APNsSimulator", "CLinux", "COpenSSL", "ClusterTestSupport", "CurlMulti",
+                "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
+                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "ArgumentParser",
             ]),
 
         // Faults on real gateways, and the judge of what clients were told.

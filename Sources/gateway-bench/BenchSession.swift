@@ -4,12 +4,11 @@ struct BenchSession {
     /// Whether each scenario's table is printed when it is done.
     let printsTables: Bool
     /// The figures so far.
-    private(set) var report: Report
+    private(set) var report = Report()
 
     /// A session that has measured nothing.
     init(settings: BenchSettings, printsTables: Bool) {
         (self.settings, self.printsTables) = (settings, printsTables)
-        report = Report(isHTTP2: settings.isHTTP2)
     }
 
     /// Measures `scenarios` in their order. One that fails is noted, and the next one follows.
@@ -48,16 +47,13 @@ struct BenchSession {
             let tell = { [settings] (text: String) in
                 Terminal.tell("  \(names) \(repetition)/\(settings.repetitions): \(text)")
             }
-            let run = Repetition(settings: settings, number: repetition, tell: tell)
+            let run = Repetition(settings: settings, tell: tell)
             switch group[0] {
             case .fanout, .latency: report.add(try run.fanOut(group))
-            case .handshake: report.add(try run.handshakes())
-            case .burst: report.add(try run.burst())
-            case .slow: report.add(try run.slowReaders())
             case .storm: report.add(try run.storm())
             case .accept: report.add(try run.accept())
             case .register: report.add(try run.register())
-            case .push: try run.pushes(into: &report)
+            case .push: report.add(try run.pushes())
             case .cluster: report.add(try run.cluster())
             case .costs: report.add(try run.costs())
             case .decide where settings.isInProcess: report.add(run.decideInProcess())

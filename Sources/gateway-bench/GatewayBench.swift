@@ -40,12 +40,10 @@ struct GatewayBench: ParsableCommand {
         discussion: """
             Starts `timeline-gateway serve` on a temporary directory, loads it over
             TLS 1.3 and HTTP/1.1 from one thread, and stops it. Server and load generator
-            each run on their own core if there are two. With --http2, each stream of
-            fanout and latency is a separate HTTP/2 connection; changes are still posted
-            over HTTP/1.1, and the bars do not apply.
+            each run on their own core if there are two.
 
             SCENARIOS
-              all        all except push, costs and cluster (default)
+              all        all except costs and cluster (default)
             \(ScenarioName.allCases.map(\.help).joined(separator: "\n"))
 
             In addition, `gateway-bench complexity` sends the largest documents and checks
@@ -65,9 +63,8 @@ struct GatewayBench: ParsableCommand {
             EXAMPLES
               gateway-bench --quick
               gateway-bench fanout latency --streams 10000 --repetitions 5
-              gateway-bench fanout latency --http2
               gateway-bench all --quick --json > figures.json
-              gateway-bench push --requests 50000 --repetitions 5 --enforce
+              gateway-bench push --requests 50000 --repetitions 5
               gateway-bench costs --enforce
             """)
 
@@ -83,9 +80,6 @@ struct GatewayBench: ParsableCommand {
 
     @OptionGroup var options: RunOptions
 
-    @Flag(name: .customLong("http2"), help: "Streams over HTTP/2: fanout, latency.")
-    var isHTTP2 = false
-
     @Flag(help: .hidden)
     var inProcess = false
 
@@ -97,14 +91,6 @@ struct GatewayBench: ParsableCommand {
 
     @Option(help: .hidden)
     var pushPort = 0
-
-    func validate() throws {
-        let others = chosen.filter { !$0.canBeHTTP2 }
-        guard isHTTP2, !others.isEmpty else { return }
-        throw ValidationError(
-            "--http2: only fanout and latency are measured over HTTP/2, not "
-                + others.map(\.rawValue).joined(separator: ", ") + ".")
-    }
 
     func run() throws {
         Interruption.install()
@@ -118,9 +104,9 @@ struct GatewayBench: ParsableCommand {
         let limit = Machine.raiseDescriptorLimit()
         let settings = try settings()
         let fitting = limit - Machine.descriptorsReserve
-        guard settings.streams <= fitting, settings.clients <= fitting else {
+        guard settings.streams <= fitting else {
             throw ValidationError(
-                "\(max(settings.streams, settings.clients)) streams are too many: this machine "
+                "\(settings.streams) streams are too many: this machine "
                     + "allows \(limit) open files (ulimit -Hn), enough for \(fitting) streams.")
         }
         let machine = Machine.describe()
@@ -139,13 +125,10 @@ struct GatewayBench: ParsableCommand {
             gateway: try GatewayProcess.measuredProgram(
                 options.gateway, isNeeded: chosen.contains(where: \.needsGateway)),
             serverCores: serverCores, benchCores: benchCores,
-            isQuick: size.quick, isHTTP2: isHTTP2,
+            isQuick: size.quick,
             repetitions: size.repetitions ?? (size.quick ? 1 : chosen.count == 1 ? 5 : 3),
             streams: size.value(size.streams, 10_000, quick: 1_000),
             rate: size.rate ?? Double(5 * size.value(size.streams, 10_000, quick: 1_000)),
-            stalled: size.stalled ?? max(1, size.value(size.streams, 10_000, quick: 1_000) / 10),
-            clients: size.value(size.clients, 1_000, quick: 200),
-            handshakes: size.value(size.handshakes, 2_000, quick: 300),
             requests: size.value(size.requests, 20_000, quick: 2_000),
             widgets: size.value(size.widgets, 1_000_000, quick: 50_000),
             isInProcess: inProcess, countedChanges: countedChanges)

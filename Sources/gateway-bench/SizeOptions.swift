@@ -11,20 +11,11 @@ struct SizeOptions: ParsableArguments {
     @Option(help: "Repetitions. Default: 5 for one scenario, 3 for several, 1 with --quick.")
     var repetitions: Int?
 
-    @Option(help: "Streams of fanout, latency, slow and storm. Default: 10000, quick 1000.")
+    @Option(help: "Streams of fanout, latency, storm and cluster. Default: 10000, quick 1000.")
     var streams: Int?
 
-    @Option(help: "Deliveries per second of latency and slow. Default: 5 times the streams.")
+    @Option(help: "Deliveries per second of latency. Default: 5 times the streams.")
     var rate: Double?
-
-    @Option(help: "Streams of slow that never read. Default: a tenth of all.")
-    var stalled: Int?
-
-    @Option(help: "Clients of burst. Default: 1000, quick 200.")
-    var clients: Int?
-
-    @Option(help: "Handshakes of each kind. Default: 2000, quick 300.")
-    var handshakes: Int?
 
     @Option(help: "Requests of accept, register and push. Default: 20000, quick 2000.")
     var requests: Int?
@@ -34,8 +25,7 @@ struct SizeOptions: ParsableArguments {
 
     func validate() throws {
         let counts = [
-            ("--repetitions", repetitions), ("--streams", streams), ("--stalled", stalled),
-            ("--clients", clients), ("--handshakes", handshakes), ("--requests", requests),
+            ("--repetitions", repetitions), ("--streams", streams), ("--requests", requests),
             ("--widgets", widgets),
         ]
         for (name, count) in counts {
@@ -45,9 +35,6 @@ struct SizeOptions: ParsableArguments {
         }
         if let rate, !(rate >= 1 && rate <= 1e9) {
             throw ValidationError("--rate must be 1 to 1000000000.")
-        }
-        if stalled ?? 1 >= value(streams, 10_000, quick: 1_000) {
-            throw ValidationError("--stalled must be fewer than --streams, which must be over 1.")
         }
     }
 

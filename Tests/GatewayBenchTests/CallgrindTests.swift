@@ -34,12 +34,6 @@ import Testing
         }
     }
 
-    @Test func aProfileOfNothingHasNothing() throws {
-        let profile = try CallgrindProfile(parsing: "# callgrind format\ntotals: 0\n")
-        #expect(profile.instructions.isEmpty)
-        #expect(profile.calls.isEmpty)
-    }
-
     /// A dump was made during the call with an excessive cost. The numbers of calls are wrong, as
     /// they are for functions that are also called from elsewhere.
     private static let text = """
@@ -165,12 +159,5 @@ import Testing
         var report = Report()
         report.add(try work.costs().decisionSamples)
         #expect(report.rows.allSatisfy { $0.bar != nil })
-    }
-
-    @Test func allScenariosButThoseAskedForAreUsual() {
-        #expect(
-            Set(ScenarioName.allCases).subtracting(ScenarioName.usual) == [.costs, .push, .cluster])
-        #expect(ScenarioChoice(argument: "all")?.scenarios == ScenarioName.usual)
-        #expect(ScenarioChoice(argument: "costs")?.scenarios == [.costs])
     }
 }

@@ -69,13 +69,6 @@ extension TurnHistogram {
         let none = BystanderStats(milliseconds: [])
         #expect(none.percentile(0.99) == 0 && none.slowest == 0)
     }
-
-    @Test func severalAreOne() {
-        let both = BystanderStats([
-            .init(milliseconds: [3, 1], failed: 1), .init(milliseconds: [2], failed: 2),
-        ])
-        #expect(both == .init(milliseconds: [1, 2, 3], failed: 3))
-    }
 }
 
 @Suite struct RouteCoverageTests {
@@ -102,11 +95,6 @@ extension TurnHistogram {
         for shape in ["aliases", "catalog", "aliases"] { coverage.note(route, by: shape) }
         #expect(coverage.shapes[route] == ["aliases", "catalog"])
         #expect(coverage.unreached.map(\.method) == ["GET"])
-    }
-
-    @Test func aDocumentWithoutRoutesIsNone() {
-        #expect(RouteCoverage(openAPI: ["paths": [:]]) == nil)
-        #expect(RouteCoverage(openAPI: []) == nil)
     }
 }
 
@@ -202,13 +190,6 @@ extension TurnHistogram {
                 == ["bystander's p99"])
     }
 
-    @Test func oneShapeOfManyThatKeepsTheBystanderWaitingFails() throws {
-        let slow = Self.outcome([Double](repeating: 80, count: 60))
-        #expect(
-            try Self.missed(Array(repeating: Self.outcome(), count: 18) + [slow])
-                == ["bystander's p99"])
-    }
-
     @Test func aBystanderThatWasNotMeasuredOrRefusedFails() throws {
         #expect(
             try Self.missed([Self.outcome([])])
@@ -249,10 +230,7 @@ extension TurnHistogram {
 
     @Test func longTurnsOfDocumentsAndOfTheWriterHold() throws {
         let page = Self.page(long: ["documents": 5, "writer": 2])
-        let verdict = ComplexityVerdict(
-            quiet: Self.quiet, outcomes: [Self.outcome(page: page)], coverage: nil)
-        #expect(verdict.isMet)
-        #expect(verdict.bounds.contains { $0.finding.contains("writer 2") })
+        #expect(try Self.missed([Self.outcome(page: page)]) == [])
     }
 
     @Test func aRouteThatWasNotReachedFails() throws {

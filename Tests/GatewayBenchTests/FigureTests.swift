@@ -4,29 +4,6 @@ import WidgetModel
 
 @testable import gateway_bench
 
-@Suite struct RecordCounterTests {
-    @Test func countsRecordsWhereverTheyAreCut() {
-        var bytes: [UInt8] = []
-        for length in [0, 1, 300, 16_640, 5] {
-            bytes += [23, 3, 3, UInt8(length >> 8), UInt8(length & 0xFF)]
-            bytes += [UInt8](repeating: 23, count: length)
-        }
-        for cut in Array(0...400) + Array(bytes.count - 20...bytes.count) {
-            var counter = RecordCounter()
-            let (first, second) = (Array(bytes[..<cut]), Array(bytes[cut...]))
-            counter.count(first.span)
-            counter.count(second.span)
-            #expect(counter.total == 5, "cut at \(cut)")
-        }
-        var counter = RecordCounter()
-        for byte in bytes.dropLast() {
-            let piece = [byte]
-            counter.count(piece.span)
-        }
-        #expect(counter.total == 4, "the last one is not complete")
-    }
-}
-
 @Suite struct DeliveryCountTests {
     @Test func tellsOwedFromStray() {
         var count = DeliveryCount()
@@ -56,34 +33,6 @@ import WidgetModel
         #expect(report.rows[1].isMet == false)
         #expect(report.hasLosses)
         #expect(report.missesBar)
-    }
-
-    @Test func aPeerHasItsOwnColumnAndItsLossesCount() {
-        var report = Report()
-        report.add([Sample(.fanout, "CPU", 6, unit: "us"), .loss(.fanout, "lost", 0)])
-        #expect(!report.table(of: [.fanout]).contains("peer"))
-        report.add(
-            [Sample(.fanout, "CPU", 12, unit: "us"), .loss(.fanout, "lost", 0)], isPeer: true)
-        #expect(report.rows[0].ratio == 0.5)
-        #expect(report.table(of: [.fanout]).contains("ratio"))
-        #expect(!report.hasLosses)
-        report.add([.loss(.fanout, "lost", 1)], isPeer: true)
-        #expect(report.hasLosses)
-    }
-
-    @Test func theReportOfHTTP2SaysSoAndKnowsNoBarsButLosses() {
-        for isHTTP2 in [false, true] {
-            var report = Report(isHTTP2: isHTTP2)
-            let samples = [
-                Sample(.fanout, "memory per idle stream", 1_000, unit: "KiB"),
-                .loss(.fanout, "lost", 0),
-            ]
-            report.add(samples)
-            report.add(samples, isPeer: true)
-            #expect(report.missesBar == !isHTTP2)
-            #expect(report.rows.map(\.isMet) == [isHTTP2 ? nil : false, true])
-            #expect(report.table(of: [.fanout]).contains("fanout h2") == isHTTP2)
-        }
     }
 
     @Test func aScenarioThatFailedIsALoss() {

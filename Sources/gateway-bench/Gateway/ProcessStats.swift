@@ -17,11 +17,6 @@ enum ProcessStats {
             * Int64(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// The processes it started that still run.
-    static func children(of pid: pid_t) -> [pid_t] {
-        numbers("/proc/\(pid)/task/\(pid)/children").map { pid_t(truncatingIfNeeded: $0) }
-    }
-
     /// CPU time of this process, in nanoseconds.
     static func ownCPUNanoseconds() -> Int64 {
         var time = timespec()

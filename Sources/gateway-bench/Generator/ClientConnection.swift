@@ -12,8 +12,6 @@ protocol ConnectionUser: AnyObject {
     func answered(_ connection: ClientConnection, status: Int, body: [UInt8])
     /// Bytes of an event stream came: `events` data lines ended, or an id alone.
     func streamed(_ connection: ClientConnection, events: Int)
-    /// Bytes came after the handshake, whatever they meant; called after all of the above.
-    func received(_ connection: ClientConnection)
     /// It is closed, and not by its user.
     func closed(_ connection: ClientConnection, reason: String)
 }
@@ -22,7 +20,6 @@ extension ConnectionUser {
     func headed(_ connection: ClientConnection, _ head: ResponseHead) {}
     func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {}
     func streamed(_ connection: ClientConnection, events: Int) {}
-    func received(_ connection: ClientConnection) {}
 }
 
 /// The settings of a connection.
@@ -31,17 +28,9 @@ struct ConnectionSettings {
     var port: UInt16
     /// Counts up; the source address follows from it.
     var number = 0
-    /// Receive buffer of the socket, bytes, and a small segment size with it, so that the peer's
-    /// send buffer stays small too; `nil` for the system's.
-    var receiveBufferBytes: Int32?
-    /// Whether HTTP/2 is asked for, and the connection fails without it.
-    var isHTTP2 = false
-    /// A session to resume. The user frees it.
-    var resuming: OpaquePointer?
 }
 
-/// One TLS connection with HTTP/1.1 on it, or with one event stream over HTTP/2. Owned by the
-/// ``Generator``, and by its user.
+/// One TLS connection with HTTP/1.1 on it. Owned by the ``Generator``, and by its user.
 final class ClientConnection {
     /// The state of a connection.
     enum State { case connecting, handshaking, open, closed }
@@ -63,28 +52,21 @@ final class ClientConnection {
     /// Ciphertext that the socket did not take yet.
     var unsent: [UInt8] = []
 
-    /// Reads the responses of HTTP/1.1.
+    /// Reads the responses.
     var reader = ResponseReader()
-    /// The request over HTTP/2; `nil` with HTTP/1.1.
-    let http2: HTTP2Stream?
     /// The head of the response that is being read.
     var head: ResponseHead?
     /// The body so far of a response that is no stream.
     var body: [UInt8] = []
     /// Reads the stream.
     var scanner = EventScanner()
-    /// TLS records received.
-    var records = RecordCounter()
-    /// Times that something was read from the socket.
-    var reads = 0
-    /// Bytes of event stream received, chunk or frame headers removed.
+    /// Bytes of event stream received, chunk headers removed.
     var streamBytes = 0
     /// Events that its user counted.
     var events = 0
 
     /// Source addresses 127.0.0.2 and on, so that one does not run out of ports.
     private static let sourceAddresses = 8
-    private static let smallSegmentBytes: Int32 = 536
 
     /// Starts to connect.
     init(_ settings: ConnectionSettings, tls: TLSClient, user: any ConnectionUser) throws {
@@ -96,14 +78,8 @@ final class ClientConnection {
         guard socket >= 0 else {
             throw BenchFailure("no socket: \(String(cString: strerror(errno)))")
         }
-        do {
-            http2 = settings.isHTTP2 ? try HTTP2Stream() : nil
-        } catch {
-            _ = Glibc.close(socket)
-            throw error
-        }
-        // From here on the value is whole: `deinit` frees what it has when a step fails.
-        session = try tls.session(resuming: settings.resuming, isHTTP2: settings.isHTTP2)
+        // The value is whole: `deinit` frees what it has when a step fails.
+        session = try tls.session()
         try connect(settings)
     }
 
@@ -111,10 +87,6 @@ final class ClientConnection {
 
     private func connect(_ settings: ConnectionSettings) throws {
         set(Int(IPPROTO_TCP), TCP_NODELAY, 1)
-        if let bytes = settings.receiveBufferBytes {
-            set(Int(SOL_SOCKET), SO_RCVBUF, bytes)
-            set(Int(IPPROTO_TCP), TCP_MAXSEG, Self.smallSegmentBytes)
-        }
         // Ports are then chosen for the pair of addresses, not for the source alone.
         set(Int(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, 1)
         let source = UInt8(2 + settings.number % Self.sourceAddresses)
@@ -130,12 +102,6 @@ final class ClientConnection {
         var value = value
         setsockopt(socket, Int32(level), option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
-
-    /// Whether the server took the ticket offered.
-    var isResumed: Bool { session.map { SSL_session_reused($0) == 1 } ?? false }
-
-    /// The session to resume later, once a ticket came; the caller frees it.
-    func takeTicket() -> OpaquePointer? { session.flatMap { SSL_get1_session($0) } }
 
     /// Closes the socket and frees the session. May be called more than once.
     func close() {

@@ -20,10 +20,6 @@ extension Generator {
                 return
             }
             guard connection.state == .handshaking else { return }
-            guard connection.http2 == nil || TLSClient.choseHTTP2(session) else {
-                fail(connection, "the server does not speak HTTP/2")
-                return
-            }
             connection.state = .open
             connection.user.opened(connection)
         }
@@ -40,19 +36,12 @@ extension Generator {
                         ? "the server closed the connection" : "TLS: \(TLSClient.reason())")
                 return
             }
-            if let stream = connection.http2 {
-                readFrames(Int(count), from: stream, on: connection)
-            } else {
-                readResponses(Int(count), on: connection)
-            }
+            readResponses(Int(count), on: connection)
         }
-        if connection.state == .open {
-            if BIO_ctrl_pending(tls.outgoing) > 0 { flush(connection) }
-            connection.user.received(connection)
-        }
+        if connection.state == .open, BIO_ctrl_pending(tls.outgoing) > 0 { flush(connection) }
     }
 
-    /// Reads the HTTP/1.1 responses in the first `count` bytes of the plaintext.
+    /// Reads the responses in the first `count` bytes of the plaintext.
     private func readResponses(_ count: Int, on connection: ClientConnection) {
         var place = 0
         // Nothing is read while this runs, so that no copy is made.
@@ -85,7 +74,7 @@ extension Generator {
     }
 
     /// Reads a part of the body of the response that is being read.
-    func readBody(_ text: [UInt8], _ range: Range<Int>, on connection: ClientConnection) {
+    private func readBody(_ text: [UInt8], _ range: Range<Int>, on connection: ClientConnection) {
         if connection.head?.isEventStream == true {
             connection.streamBytes += range.count
             let ids = connection.scanner.idCount

@@ -73,14 +73,6 @@ final class Generator {
         drop(connection)
     }
 
-    /// Reads nothing more from it until ``resumeReading(_:)``.
-    func stopReading(_ connection: ClientConnection) { watch(connection, for: 0) }
-
-    /// Reads from it again.
-    func resumeReading(_ connection: ClientConnection) {
-        watch(connection, for: EPOLLIN.rawValue)
-    }
-
     private func drop(_ connection: ClientConnection) {
         connection.close()
         connections[connection.slot] = nil
@@ -156,8 +148,6 @@ final class Generator {
             }
             return
         }
-        connection.reads += 1
-        connection.records.count(ciphertext.span.extracting(0..<count))
         BIO_write(tls.incoming, ciphertext, Int32(count))
         advance(connection)
         tls.clearIncoming()

@@ -5,8 +5,6 @@ import COpenSSL
 final class TLSClient {
     /// The context: TLS 1.3, AES-128-GCM, the server's certificate verified.
     private let context: OpaquePointer
-    /// HTTP/2 as ALPN lists it: with its length before it.
-    private static let http2 = [2] + Array("h2".utf8)
     /// The bytes from the peer of the connection that is being served; empty between two.
     let incoming: OpaquePointer
     /// The bytes to that peer; empty between two.
@@ -40,11 +38,7 @@ final class TLSClient {
     }
 
     /// A session that expects a server called `localhost`; the caller frees it.
-    ///
-    /// - Parameters:
-    ///   - resuming: A session to resume.
-    ///   - isHTTP2: Whether it offers HTTP/2, and nothing else; without, it offers no protocol.
-    func session(resuming: OpaquePointer?, isHTTP2: Bool) throws -> OpaquePointer {
+    func session() throws -> OpaquePointer {
         guard let session = SSL_new(context) else { throw BenchFailure("no TLS session") }
         // Each session owns one reference to both buffers.
         BIO_up_ref(incoming)
@@ -59,23 +53,11 @@ final class TLSClient {
                 session, SSL_CTRL_SET_TLSEXT_HOSTNAME, Int(TLSEXT_NAMETYPE_host_name),
                 UnsafeMutableRawPointer(mutating: text))
         }
-        guard isNamed == 1, SSL_set1_host(session, name) == 1,
-            resuming == nil || SSL_set_session(session, resuming) == 1,
-            // The one call of these that says 0 when it is done.
-            !isHTTP2 || SSL_set_alpn_protos(session, Self.http2, UInt32(Self.http2.count)) == 0
-        else {
+        guard isNamed == 1, SSL_set1_host(session, name) == 1 else {
             SSL_free(session)
-            throw BenchFailure("OpenSSL rejects the server's name, the ticket or the protocol")
+            throw BenchFailure("OpenSSL rejects the server's name")
         }
         return session
-    }
-
-    /// Whether the server chose HTTP/2, once the handshake is done.
-    static func choseHTTP2(_ session: OpaquePointer) -> Bool {
-        var (name, count): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
-        SSL_get0_alpn_selected(session, &name, &count)
-        // Sound: OpenSSL's own bytes, `count` of them, are read before the session changes.
-        return UnsafeBufferPointer(start: name, count: Int(count)).elementsEqual(http2.dropFirst())
     }
 
     /// Drops the bytes that a connection left unread.

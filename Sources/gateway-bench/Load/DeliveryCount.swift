@@ -37,11 +37,4 @@ struct DeliveryCount {
         outstanding -= 1
         last = time
     }
-
-    /// Adds the deliveries of another phase, without its times.
-    mutating func add(_ other: DeliveryCount) {
-        delivered += other.delivered
-        stray += other.stray
-        outstanding += other.outstanding
-    }
 }

@@ -10,8 +10,8 @@ struct PhaseStats {
     var seconds = 0.0
     /// CPU of the server and of this process, nanoseconds.
     var (serverCPU, ownCPU): (Int64, Int64) = (0, 0)
-    /// Of all streams: TLS records, reads that brought something, bytes of stream.
-    var (records, reads, bytes) = (0, 0, 0)
+    /// Bytes of event stream, of all streams.
+    var bytes = 0
 
     /// Server CPU, microseconds a delivery.
     var serverMicroseconds: Double { perDelivery(Double(serverCPU) / 1e3) }
@@ -28,16 +28,6 @@ struct PhaseStats {
     }
 
     private func perDelivery(_ value: Double) -> Double { value / Double(max(1, count.delivered)) }
-
-    /// Adds what another phase cost, and what it lost.
-    static func + (left: PhaseStats, right: PhaseStats) -> PhaseStats {
-        var sum = left
-        sum.count.add(right.count)
-        sum.serverCPU += right.serverCPU
-        sum.records += right.records
-        sum.reads += right.reads
-        return sum
-    }
 }
 
 /// Posts changes in one rhythm or another and watches the streams.
@@ -62,13 +52,11 @@ struct Phases {
     private(set) var warmUp: PhaseStats
 
     /// Posts each change when the last one has reached all streams, and its post is answered.
-    ///
-    /// - Parameter thing: The thing that a change is of, by the change's number.
-    func closed(_ changes: Int, thing: (Int) -> String = { _ in "0" }) throws -> PhaseStats {
+    func closed(_ changes: Int) throws -> PhaseStats {
         try measure {
-            for number in 0..<changes {
+            for _ in 0..<changes {
                 fleet.phase.posted(at: monotonicNanoseconds(), to: fleet.streams.count)
-                poster.send(stage.change([thing(number)]))
+                poster.send(stage.change(["0"]))
                 guard try waitForAll() else { return }
             }
         }
@@ -103,16 +91,6 @@ struct Phases {
         }
     }
 
-    /// Posts all changes at once, in `requests` that are sent without waiting for answers.
-    func burst(changes: Int, requests: [[UInt8]]) throws -> PhaseStats {
-        try measure {
-            let now = monotonicNanoseconds()
-            for _ in 0..<changes { fleet.phase.posted(at: now, to: fleet.streams.count) }
-            for request in requests { poster.send(request) }
-            _ = try waitForAll()
-        }
-    }
-
     /// Returns whether everything due came; gives up when nothing comes for a while.
     private func waitForAll() throws -> Bool {
         var seen = -1
@@ -131,7 +109,7 @@ struct Phases {
         fleet.startPhase()
         let before = (
             server: stage.cpuNanoseconds,
-            own: ProcessStats.ownCPUNanoseconds(), traffic: fleet.traffic
+            own: ProcessStats.ownCPUNanoseconds(), bytes: fleet.streamBytes
         )
         let start = monotonicNanoseconds()
         try body()
@@ -140,12 +118,9 @@ struct Phases {
         figures.ownCPU = ProcessStats.ownCPUNanoseconds() - before.own
         // Stray deliveries would come now.
         try generator.run(seconds: Self.settleSeconds) { false }
-        let traffic = fleet.traffic
         figures.count = fleet.phase
         figures.seconds = Double(max(fleet.phase.last, start) - start) / 1e9
-        figures.records = traffic.records - before.traffic.records
-        figures.reads = traffic.reads - before.traffic.reads
-        figures.bytes = traffic.bytes - before.traffic.bytes
+        figures.bytes = fleet.streamBytes - before.bytes
         return figures
     }
 }

@@ -26,16 +26,12 @@ final class Stage {
 
     /// Runs `body` with a stage that is taken down afterwards, whatever happens.
     ///
-    /// - Parameters:
-    ///   - launcher: A program and its arguments that becomes the gateway.
-    ///   - options: Lines of the gateway's configuration.
+    /// - Parameter launcher: A program and its arguments that becomes the gateway.
     static func with<Result>(
-        _ settings: BenchSettings, launcher: [String] = [], options: [String] = [],
-        _ body: (Stage) throws -> Result
+        _ settings: BenchSettings, launcher: [String] = [], _ body: (Stage) throws -> Result
     ) throws -> Result {
         let gateway = try GatewayProcess.measured(
-            program: settings.gateway, cores: settings.serverCores, launcher: launcher,
-            options: options)
+            program: settings.gateway, cores: settings.serverCores, launcher: launcher)
         defer { gateway.kill() }
         try gateway.startMeasured()
         let backend = try gateway.token(

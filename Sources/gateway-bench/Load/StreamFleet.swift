@@ -6,10 +6,8 @@ final class StreamFleet: ConnectionUser {
 
     private let generator: Generator
     private let ports: [UInt16]
-    private let firstClient: Int
     private let tokens: [String]
     private let cursors: [String]?
-    private let isHTTP2: Bool
     private var started = 0
     private var ready: [Bool] = []
     private var readyCount = 0
@@ -25,25 +23,18 @@ final class StreamFleet: ConnectionUser {
     ///
     /// - Parameters:
     ///   - tokens: The token of each client.
-    ///   - first: The client of the first stream.
     ///   - cursors: The cursor that each client's stream goes on from; `nil` to start anew.
-    init(
-        _ stage: Stage, tokens: [String], first: Int = 0, cursors: [String]? = nil,
-        isHTTP2: Bool = false
-    ) {
-        (generator, firstClient) = (stage.generator, first)
+    init(_ stage: Stage, tokens: [String], cursors: [String]? = nil) {
+        generator = stage.generator
         ports = stage.gateways.map(\.port)
-        (self.tokens, self.cursors, self.isHTTP2) = (tokens, cursors, isHTTP2)
+        (self.tokens, self.cursors) = (tokens, cursors)
     }
 
     /// Opens `count` more streams; returns when each is ready.
     ///
-    /// - Parameters:
-    ///   - receiveBufferBytes: Of their sockets; `nil` for the system's.
-    ///   - keepsID: Whether cursors are kept.
+    /// - Parameter keepsID: Whether cursors are kept.
     func open(
-        _ count: Int, keepsID: Bool = false, receiveBufferBytes: Int32? = nil,
-        progress: (Int) -> Void = { _ in }
+        _ count: Int, keepsID: Bool = false, progress: (Int) -> Void = { _ in }
     ) throws {
         ready += [Bool](repeating: false, count: count)
         streams.reserveCapacity(ready.count)
@@ -51,11 +42,8 @@ final class StreamFleet: ConnectionUser {
         let end = { [self] in readyCount == ready.count || failed > 0 }
         func openMore() throws {
             while started < ready.count, started - readyCount < Self.handshakesInFlightMax {
-                let settings = ConnectionSettings(
-                    port: ports[started % ports.count], number: started,
-                    receiveBufferBytes: receiveBufferBytes,
-                    isHTTP2: isHTTP2)
-                let stream = try generator.connect(settings, user: self)
+                let stream = try generator.connect(
+                    .init(port: ports[started % ports.count], number: started), user: self)
                 stream.scanner.keepsID = keepsID
                 streams.append(stream)
                 started += 1
@@ -84,22 +72,8 @@ final class StreamFleet: ConnectionUser {
         }
     }
 
-    /// Reads nothing more from any of them.
-    func stopReading() {
-        for stream in streams { generator.stopReading(stream) }
-    }
-
-    /// Reads from all of them again.
-    func resumeReading() {
-        for stream in streams where stream.state != .closed { generator.resumeReading(stream) }
-    }
-
-    /// Records and reads of all streams so far.
-    var traffic: (records: Int, reads: Int, bytes: Int) {
-        streams.reduce(into: (0, 0, 0)) {
-            $0 = ($0.0 + $1.records.total, $0.1 + $1.reads, $0.2 + $1.streamBytes)
-        }
-    }
+    /// Bytes of event stream received so far.
+    var streamBytes: Int { streams.reduce(0) { $0 + $1.streamBytes } }
 
     /// Starts counting from zero.
     func startPhase() {
@@ -115,10 +89,11 @@ final class StreamFleet: ConnectionUser {
     }
 
     func opened(_ connection: ClientConnection) {
-        let client = firstClient + connection.number
-        generator.openStream(
-            Stage.path(ofClient: client) + "/reloads",
-            fields: Request.streamFields(token: tokens[client], after: cursors?[client]),
+        let client = connection.number
+        generator.send(
+            Request.bytes(
+                "GET", Stage.path(ofClient: client) + "/reloads",
+                headers: Request.streamFields(token: tokens[client], after: cursors?[client])),
             on: connection)
     }
 

@@ -10,8 +10,8 @@ import WidgetModel
 /// The gateway's pool of push connections, in this process.
 struct PoolLoad {
     /// Pushes in flight.
-    static let window = 100
-    static let app = "com.mygame"
+    private static let window = 100
+    private static let app = "com.mygame"
 
     let server: PushServer
 

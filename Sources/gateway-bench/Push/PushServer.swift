@@ -4,27 +4,12 @@ import GatewaySigning
 import GatewayTLS
 import GatewayTestSupport
 
-/// A stand-in for APNs, as a process on cores of its own.
+/// The simulated APNs, as a process on cores of its own.
 ///
 /// Whoever makes one calls ``end()``, on errors too.
 final class PushServer {
-    /// A program, by its name in the report.
-    enum Kind: String, CaseIterable {
-        /// The simulated APNs of this repository.
-        case simulator
-        /// nghttp2's server, which accepts anything.
-        case nghttpd
-
-        /// Whether the program can be started here.
-        var isInstalled: Bool {
-            self == .simulator || FileManager.default.isExecutableFile(atPath: PushServer.nghttpd)
-        }
-    }
-
     /// Names of the key and its team.
     static let (keyID, team) = ("BENCHKEY00", "BENCHTEAM0")
-    private static let nghttpd = "/usr/sbin/nghttpd"
-    private static let streamsMax = 1_000
 
     /// The key that authenticates its pushes.
     let key: SigningKey
@@ -35,31 +20,15 @@ final class PushServer {
     private let child: TestProgram
 
     /// Starts it with its files in `directory`, and waits until it listens.
-    init(_ kind: Kind, in directory: String, cores: [Int]?) throws {
+    init(in directory: String, cores: [Int]?) throws {
         certificates = try DevelopmentCertificates.ensure(
             in: directory, now: Int64(Date().timeIntervalSince1970))
-        let keyPath = directory + "/key.p8"
-        if FileManager.default.fileExists(atPath: keyPath) {
-            key = try SigningKey(contentsOf: keyPath)
-        } else {
-            key = try SigningKey(generating: .es256)
-            try key.save(to: keyPath)
-        }
+        key = try SigningKey(generating: .es256)
+        try key.save(to: directory + "/key.p8")
         port = try GatewayProcess.freePort()
-        let command =
-            switch kind {
-            case .simulator:
-                [
-                    Machine.ownProgram, "push", "--push-server", directory, "--push-port",
-                    "\(port)",
-                ]
-            case .nghttpd:
-                [
-                    Self.nghttpd, "--echo-upload", "--address=127.0.0.1",
-                    "--max-concurrent-streams=\(Self.streamsMax)", "\(port)", certificates.key,
-                    certificates.certificate,
-                ]
-            }
+        let command = [
+            Machine.ownProgram, "push", "--push-server", directory, "--push-port", "\(port)",
+        ]
         child = try TestProgram("/usr/bin/env", Machine.command(command, on: cores))
         try waitUntilItListens()
     }

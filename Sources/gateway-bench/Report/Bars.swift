@@ -1,13 +1,9 @@
 /// The bounds of a full run's figures.
 enum Bars {
-    /// Bounds of our own figures.
-    static func own(_ scenario: ScenarioName, _ name: String) -> Bar? {
+    /// The bound of a figure; `nil` for none.
+    static func bar(_ scenario: ScenarioName, _ name: String) -> Bar? {
         switch (scenario, name) {
         case (.fanout, "memory per idle stream"): .atMost(17_000.0 / 1_024)
-        case (.burst, "one batch / one at a time"), (.burst, "pipelined / one at a time"):
-            .atMost(0.3)
-        case (.slow, "p99 with / without, closed loop"), (.slow, "p99 with / without, fixed rate"):
-            .atMost(1.1)
         case (.storm, "reconnect / plain request"): .atMost(1.15)
         case (.accept, "changes alone"): .atLeast(10_000)
         case (.accept, "changes in batches of 100"): .atLeast(50_000)
@@ -31,14 +27,6 @@ enum Bars {
         case "allocations per delivery", "own allocations per delivery": .atMost(0.05)
         case "instructions per decision": .atMost(8_550)
         case "allocations per decision": .atMost(3.9)
-        default: nil
-        }
-    }
-
-    /// Bounds of our figure by the peer's.
-    static func byPeer(_ scenario: ScenarioName, _ name: String) -> Bar? {
-        switch (scenario, name) {
-        case (.push, _) where name.hasPrefix("pushes per core"): .atLeast(0.6)
         default: nil
         }
     }

@@ -10,20 +10,12 @@ struct BenchSettings {
     var benchCores: [Int]?
     /// Whether everything is smaller.
     var isQuick: Bool
-    /// Whether streams are HTTP/2 connections; `fanout` and `latency` alone know it.
-    var isHTTP2: Bool
     /// Repetitions of each scenario.
     var repetitions: Int
-    /// Streams of `fanout`, `latency`, `slow` and `storm`.
+    /// Streams of `fanout`, `latency`, `storm` and `cluster`.
     var streams: Int
-    /// Deliveries a second in `latency` and `slow`.
+    /// Deliveries a second in `latency`.
     var rate: Double
-    /// Streams of `slow` that never read.
-    var stalled: Int
-    /// Clients of `burst`.
-    var clients: Int
-    /// Handshakes of each kind in `handshake`.
-    var handshakes: Int
     /// Requests in `accept` and `register`, and pushes in `push`.
     var requests: Int
     /// Widgets of `decide`.
@@ -51,12 +43,9 @@ struct BenchSettings {
         return [
             "gateway": .string(gateway), "serverCores": cores(serverCores),
             "benchCores": cores(benchCores), "quick": .bool(isQuick),
-            "http2": .bool(isHTTP2),
             "repetitions": .integer(Int64(repetitions)),
             "streams": .integer(Int64(streams)), "rate": .number(rate),
-            "stalled": .integer(Int64(stalled)), "clients": .integer(Int64(clients)),
-            "handshakes": .integer(Int64(handshakes)), "requests": .integer(Int64(requests)),
-            "widgets": .integer(Int64(widgets)),
+            "requests": .integer(Int64(requests)), "widgets": .integer(Int64(widgets)),
         ]
     }
 }

@@ -9,7 +9,7 @@ extension Repetition {
         try Stage.with(settings) { stage in
             tell("registering \(settings.streams) clients")
             let tokens = try stage.makeClients(settings.streams)
-            let fleet = StreamFleet(stage, tokens: tokens, isHTTP2: settings.isHTTP2)
+            let fleet = StreamFleet(stage, tokens: tokens)
             defer { fleet.close() }
             let pid = stage.gateway.pid
             let before = (

@@ -1,8 +1,6 @@
 /// One repetition of scenarios; each is a method that returns its figures.
 struct Repetition {
     let settings: BenchSettings
-    /// The number of the repetition, from 1.
-    let number: Int
     /// Reports progress.
     let tell: (String) -> Void
 
@@ -15,10 +13,9 @@ struct Repetition {
     func losses(
         _ scenario: ScenarioName, in phases: [PhaseStats], of fleet: StreamFleet
     ) -> [Sample] {
-        let sum = phases.reduce(PhaseStats(), +)
-        return [
-            .loss(scenario, "lost", sum.count.outstanding),
-            .loss(scenario, "stray", sum.count.stray),
+        [
+            .loss(scenario, "lost", phases.reduce(0) { $0 + $1.count.outstanding }),
+            .loss(scenario, "stray", phases.reduce(0) { $0 + $1.count.stray }),
             .loss(scenario, "streams broken", fleet.failed),
         ]
     }

@@ -2,7 +2,6 @@ import GatewayTestSupport
 
 extension Repetition {
     private static let missedChanges = 5
-    private static let handshakesInFlightMax = 64
 
     /// Measures `storm`: all streams reconnect at once after a restart, from where they were.
     func storm() throws -> [Sample] {
@@ -54,10 +53,9 @@ extension Repetition {
     /// Returns the CPU time of as many new connections that ask for one small thing each, with the
     /// same tokens, in nanoseconds.
     private func plainRequests(_ stage: Stage, _ tokens: [String]) throws -> Int64 {
-        let run = HandshakeRun(
-            stage.generator, port: stage.gateway.port, inFlightMax: Self.handshakesInFlightMax)
+        let requests = PlainRequests(stage.generator, port: stage.gateway.port)
         return try stage.cpuNanoseconds {
-            try run.run(settings.streams) { number in
+            try requests.run(settings.streams) { number in
                 Request.bytes("GET", Stage.path(ofClient: number), token: tokens[number])
             }
         }

@@ -19,13 +19,6 @@ struct ResponseHead: Equatable {
     /// Whether the body is a `text/event-stream`.
     let isEventStream: Bool
 
-    /// The head of a stream over HTTP/2, where only the status 200 is known.
-    static let http2Stream = ResponseHead(status: 200, framing: .untilClose, isEventStream: true)
-
-    private init(status: Int, framing: Framing, isEventStream: Bool) {
-        (self.status, self.framing, self.isEventStream) = (status, framing, isEventStream)
-    }
-
     /// Reads a head, up to and with its empty line.
     init(_ bytes: [UInt8]) throws(ResponseFault) {
         let lines = bytes.split(separator: 0x0A).map { $0.last == 0x0D ? $0.dropLast() : $0 }
