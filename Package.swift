@@ -363,6 +363,18 @@ let package = Package(
                 "WidgetModel", "timeline-gateway", "timelinectl",
             ]),
         .testTarget(
+            name: "HardeningTests",
+            dependencies: [
+                "COpenSSL", "GatewaySigning", "GatewayTestSupport", "WidgetModel",
+                "timeline-gateway",
+            ]),
+    ]
+)
+
+// The tests of what measures and of what breaks gateways: `Deploy/test --all` asks for them.
+if Context.environment["TIMELINE_TEST_ALL"] != nil {
+    package.targets += [
+        .testTarget(
             name: "GatewayBenchTests",
             dependencies: [
                 "GatewayTestSupport", "OpenMetrics", "WidgetModel", "gateway-bench",
@@ -374,14 +386,8 @@ let package = Package(
                 "GatewayTestSupport", "WidgetModel", "gateway-faults", "timeline-gateway",
                 "timelinectl",
             ]),
-        .testTarget(
-            name: "HardeningTests",
-            dependencies: [
-                "COpenSSL", "GatewaySigning", "GatewayTestSupport", "WidgetModel",
-                "timeline-gateway",
-            ]),
     ]
-)
+}
 
 for target in package.targets {
     target.dependencies = target.dependencies.map { dependency in
