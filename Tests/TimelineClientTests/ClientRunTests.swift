@@ -137,11 +137,11 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(provider.builds.withLock { $0.sorted() } == ["Power Panda", "Unipony"])
             #expect(gateway.read { $0.resumptions } == [cursor(10).text])
             try gateway.tell(told([unipony], at: cursor(11)), id: cursor(11))
-            await gateway.wait { $0.rebuilt.count == 3 }
+            await gateway.wait { $0.acknowledgedCursor == cursor(11).text }
             #expect(provider.builds.withLock { $0.count } == 3)
-            let told = gateway.read { $0.acknowledgements.last?.objectValue }
-            #expect(told?["cursor"] == .string(cursor(11).text))
-            #expect(told?["rebuilt"]?.arrayValue?.count == 1)
+            let rebuilt = gateway.read { $0.rebuilt }
+            #expect(rebuilt.count == 3)
+            #expect(rebuilt.last?.objectValue?["parameters"] == ["character": "Unipony"])
             let shown = try await client.timelines[unipony]?.node(at: .now, in: home(unipony))
             #expect(shown == WidgetNode(.text("Unipony 3")))
         }

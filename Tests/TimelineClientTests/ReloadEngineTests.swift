@@ -73,6 +73,24 @@ import WidgetModel
         #expect(engine.cursor == cursor(11))
     }
 
+    @Test func anIdThatComesAfterTheBuildIsAcknowledgedOnceMore() {
+        var engine = running([panda, unipony])
+        #expect(
+            engine.handle(.notification(attempt: 1, claims([unipony], sequence: 11)), now: .zero)
+                == [.saveBudgets, .build(unipony)])
+        var done = Acknowledgement(cursor: cursor(10))
+        done.rebuilt = [.init(widget: unipony, milliseconds: 7)]
+        #expect(
+            engine.handle(.rebuilt(unipony, milliseconds: 7, reloadDate: nil), now: .zero) == [
+                .save, .acknowledge(done),
+            ])
+        #expect(engine.handle(.idMoved(attempt: 1, cursor(11)), now: .zero) == [])
+        #expect(
+            engine.handle(.acknowledged, now: .zero) == [
+                .acknowledge(Acknowledgement(cursor: cursor(11)))
+            ])
+    }
+
     @Test func aNotificationDuringABuildBuildsOnceMore() {
         var engine = running([panda])
         _ = engine.handle(.notification(attempt: 1, claims([panda], sequence: 11)), now: .zero)

@@ -31,6 +31,12 @@ final class ScriptedGateway: GatewayConnection {
         /// The kinds reported as having the registered recommendation set.
         var confirmedSets: [JSONValue] { reported("recommendations") }
 
+        /// The cursor of the last acknowledgement. A build that ends before the id of its
+        /// notification is read is acknowledged with the previous cursor, and the id afterwards.
+        var acknowledgedCursor: String? {
+            acknowledgements.last?.objectValue?["cursor"]?.stringValue
+        }
+
         private func reported(_ member: String) -> [JSONValue] {
             acknowledgements.flatMap { $0.objectValue?[member]?.arrayValue ?? [] }
         }
