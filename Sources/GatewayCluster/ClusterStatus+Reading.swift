@@ -71,9 +71,9 @@ extension ClusterStatus {
               coalesce(s.serves, false),
               (SELECT count(*) FROM tg.owner o WHERE o.node = m.node AND o.part < 4096),
               concat_ws(',', VARIADIC ARRAY(
-                SELECT CASE o.part WHEN 4096 THEN 'snapshot' WHEN 4097 THEN 'retention'
-                  ELSE 'rotation' END
-                FROM tg.owner o WHERE o.node = m.node AND o.part >= 4096 ORDER BY o.part)),
+                SELECT CASE o.part WHEN 4096 THEN 'snapshot' ELSE 'retention' END
+                FROM tg.owner o WHERE o.node = m.node AND o.part IN (4096, 4097)
+                ORDER BY o.part)),
               (SELECT position FROM tg.reservation r
                 WHERE r.node = m.node AND r.until > clock_timestamp()),
               s.load->>'windowPosition', s.load->>'windowFloor', s.load->>'windowHash'

@@ -20,7 +20,7 @@ package struct ClusterStatus: Sendable, Equatable {
         package var serves: Bool
         /// The partitions of clients that it owns.
         package var partitions: Int64
-        /// Its other leases: `snapshot`, `retention`, `rotation`.
+        /// Its other leases: `snapshot`, `retention`.
         package var leases: [String]
         /// The position from which it keeps the log; `nil` for none.
         package var reservation: Int64?

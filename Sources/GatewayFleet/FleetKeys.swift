@@ -9,9 +9,6 @@ import Synchronization
 /// The secrets that all nodes of a fleet share, as the parts of a gateway use them, with the start
 /// of the log that they are for.
 package final class FleetKeys: Sendable {
-    /// The kinds that this version uses.
-    private static let kinds: [SecretKind] = [.signing, .issuer, .webhook, .ticket, .keyHash]
-
     /// The keys of session tickets: a client resumes on any node.
     package let tickets: TicketKeys
     /// The keyed hashes, which never change.
@@ -48,7 +45,7 @@ package final class FleetKeys: Sendable {
     package static func open(
         _ settings: FleetSettings, timing: KeyRing.Timing, patience: Duration? = nil, logger: Logger
     ) async throws -> FleetKeys {
-        let reader = try SecretsReader(settings, kinds: kinds, logger: logger)
+        let reader = try SecretsReader(settings, logger: logger)
         let secrets = try await reader.first(within: patience)
         // Afterwards: during a move to the log, it has not all secrets yet.
         guard let key = secrets.current(.keyHash, at: PostgresLoop.now) else {
@@ -139,14 +136,12 @@ private final class SecretsReader: Sendable {
     private let reader = Mutex<PostgresSecrets?>(nil)
     private let logger: Logger
 
-    init(_ settings: FleetSettings, kinds: [SecretKind], logger: Logger) throws {
+    init(_ settings: FleetSettings, logger: Logger) throws {
         loop = try PostgresLoop(name: "secrets")
         state = Mutex(State())
         self.logger = logger
         let secrets = PostgresSecrets(
-            settings.address, settings.key, kinds: kinds, timing: settings.timing, on: loop,
-            // Any node may rotate: of two that make a secret at once, the server takes the first.
-            isHolder: { true }
+            settings.address, settings.key, timing: settings.timing, on: loop
         ) { [weak self] in self?.receive($0) }
         reader.withLock { $0 = secrets }
     }

@@ -52,8 +52,6 @@ package final class FleetLeases: Sendable {
             case .portion: pushes.receive(report)
             case .loaded(let partition):
                 if partition.lease == nil { pushes.receive(report) }
-            // The reader of the log reports it, too, with more to say.
-            case .tailLost: break
             case .drained: self?.endDraining()
             }
         }

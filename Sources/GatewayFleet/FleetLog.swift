@@ -177,7 +177,7 @@ package final class FleetLog: EngineLog {
                 app: app,
                 .change(
                     event: LogRecord.Event(source: event.source, id: event.id),
-                    payload: Array(post.payloads[index]), decision: nil))
+                    payload: Array(post.payloads[index])))
             indices.append(index)
             changes.append(
                 LogWrite.Change(
@@ -320,7 +320,7 @@ package final class FleetLog: EngineLog {
         return removed
     }
 
-    /// Retention removes them for the whole fleet.
+    /// None: clients of a fleet are not removed for being unseen yet.
     package func removeClients(unseenSince: Int64, limit: Int) async throws -> Int { 0 }
 
     private func remove(_ row: RegistrationRow) async throws -> Bool {

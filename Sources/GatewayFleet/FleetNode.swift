@@ -94,10 +94,8 @@ package final class FleetNode: Service {
             leases, follower, floor: start.floor, clock: services.clock,
             logger: services.logger)
         let beginning = Beginning(start, services.logger)
-        var known = KnownPositions()
-        known.append(start.position)
         let connection = try PostgresLog(
-            keys.settings.address, keys.settings.durability, after: known
+            keys.settings.address, keys.settings.durability, after: start.position
         ) { event in
             switch event {
             case .batch(let batch):
@@ -127,12 +125,12 @@ package final class FleetNode: Service {
                 beginning.end()
                 snapshots.endReservation()
                 leases.serve()
-            case .notFollowing(let reason): status.note(reader: "\(reason)")
-            case .tailLost(let known, let common):
-                lostTail.respond(
-                    history,
-                    "this node had applied it up to \(known?.last ?? 0), and the servers have the "
-                        + "same up to \(common?.last ?? 0)")
+            case .notFollowing(let reason):
+                status.note(reader: "\(reason)")
+                if reason == .tailLost {
+                    lostTail.respond(
+                        history, "the servers do not have the newest batch that this node has read")
+                }
             }
         }
         let log = FleetLog(

@@ -80,7 +80,7 @@ package final class FleetPushes: SharedPushes {
         case .lost(let partitions):
             forget(partitions)
             enqueue(partitions.map { .lost($0.id) })
-        case .unready, .drained, .tailLost: break
+        case .unready, .drained: break
         }
     }
 

@@ -101,7 +101,7 @@ package struct LogApplication: Sendable {
                     body: body))
         }
         switch record.content {
-        case .change(_, let payload, _):
+        case .change(_, let payload):
             let (change, cause) = try LogPayload.readChange(Data(payload), limits: .none)
             let body = decider.replay(
                 change, app: app, cause: cause ?? ChangeCause(time: timestamp(acceptedAt)))

@@ -10,7 +10,7 @@ extension LogRow {
         var event: LogRecord.Event?
         let bytes: [UInt8]
         switch record.content {
-        case .change(let name, let payload, _): (type, event, bytes) = (.change, name, payload)
+        case .change(let name, let payload): (type, event, bytes) = (.change, name, payload)
         // Read from where all catalogs are.
         case .catalog: (type, bytes) = (.catalog, [])
         case .reload(let scope): (type, bytes) = (.reload, scope)

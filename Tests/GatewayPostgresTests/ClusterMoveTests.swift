@@ -19,10 +19,6 @@ private struct MovedStore {
                 tokens: [UInt128(number)], seenDay: 20_000, payload: [UInt8(number)]),
             updatedAt: 1_000)
     }
-    let states = [
-        PushStateRow(
-            name: ClientName(app: "app", client: "client1"), told: 20, isOwed: true, payload: [1])
-    ]
     let epochs = [
         MovedEpoch(ordinal: 1, nonce: .max, openedAt: 0, isVoid: true),
         MovedEpoch(ordinal: 2, nonce: 6, openedAt: 20, isVoid: false),
@@ -43,7 +39,7 @@ private struct MovedStore {
         MovedBatch(after: 22, at: 7, records: [LogRecord(number: 23)]),
     ]
     var counts: MovedCounts {
-        MovedCounts(registrations: 3, states: 1, catalogs: 3, epochs: 2, secrets: 1)
+        MovedCounts(registrations: 3, catalogs: 3, epochs: 2, secrets: 1)
     }
 
     /// The portions in order, without the end.
@@ -51,8 +47,7 @@ private struct MovedStore {
         let (first, rest) = (registrations[0...0], registrations[1...])
         return [
             { try $0.write(catalogs) }, { try $0.write(Array(first)) },
-            { try $0.write(Array(rest)) }, { try $0.write(states, part: 1) },
-            { try $0.write(epochs) },
+            { try $0.write(Array(rest)) }, { try $0.write(epochs) },
             {
                 try $0.write(
                     SecretRow(
@@ -89,7 +84,6 @@ private struct MovedStore {
             UNION ALL SELECT 'e' || t::text FROM tg.event t UNION ALL SELECT 'c' || t::text FROM tg.catalog t
             UNION ALL SELECT 'r' || t::text FROM tg.registration t
             UNION ALL SELECT 'p' || t::text FROM tg.push_address t
-            UNION ALL SELECT 's' || t::text FROM tg.push_state t
             UNION ALL SELECT 'h' || concat_ws(' ', nonce, opened_at, is_void) FROM tg.epoch
             UNION ALL SELECT concat_ws(' ', kind, name, not_before, not_after, wrapped) FROM tg.secret
             ORDER BY 1
@@ -191,8 +185,7 @@ private struct MovedStore {
             let fixture = try ClusterFixture()
             let move = ClusterMove(try fixture.administration())
             #expect(try move.begin(source: 1, floor: 0, head: 0, highestOrdinal: highest) == 0)
-            let counts = MovedCounts(
-                registrations: 0, states: 0, catalogs: 0, epochs: 0, secrets: 0)
+            let counts = MovedCounts(registrations: 0, catalogs: 0, epochs: 0, secrets: 0)
             #expect(try move.finish(counts))
             let row = try fixture.administration().rows(
                 """

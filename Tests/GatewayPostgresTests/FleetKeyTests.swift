@@ -95,7 +95,6 @@ import Testing
             switch kind {
             case .signing, .webhook, .issuer:
                 #expect(secrets[0].starts(with: Array("-----BEGIN PRIVATE KEY-----".utf8)))
-            case .cursor: #expect(secrets[0].count == 32)
             case .ticket: #expect(secrets[0].count == 80)
             default: #expect(secrets[0].count == 16)
             }

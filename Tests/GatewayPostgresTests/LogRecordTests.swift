@@ -6,18 +6,15 @@ import WidgetModel
 
 @Suite struct LogRecordTests {
     private static let samples: [LogRecord] = [
-        LogRecord(app: "com.mygame", .change(event: nil, payload: [], decision: nil)),
+        LogRecord(app: "com.mygame", .change(event: nil, payload: [])),
         LogRecord(
             app: "a",
-            .change(event: .init(source: "/héros", id: ""), payload: [1, 2], decision: nil)),
+            .change(event: .init(source: "/héros", id: ""), payload: [1, 2])),
         LogRecord(
             app: "a",
             .change(
                 event: .init(source: "backend", id: "42"),
-                payload: [UInt8](repeating: 7, count: 300),
-                decision: .init(catalog: 1 << 40, keys: [0, .max, 0x0102_0304_0506_0708]))),
-        LogRecord(
-            app: "a", .change(event: nil, payload: [1], decision: .init(catalog: 0, keys: []))),
+                payload: [UInt8](repeating: 7, count: 300))),
         LogRecord(app: "", .catalog(payload: [1, 2])),
         LogRecord(app: "a", .reload(scope: [123])),
         LogRecord(app: "a", .removal),
@@ -38,7 +35,7 @@ import WidgetModel
             registration.encoded
                 == [17, 1, 5, 1, 97, 0xAC, 2, 1, 99, 5, 2, 0, 0, 0, 0, 0, 0, 0])
         let change = LogRecord(
-            app: "a", .change(event: .init(source: "b", id: "cd"), payload: [7], decision: nil))
+            app: "a", .change(event: .init(source: "b", id: "cd"), payload: [7]))
         #expect(change.encoded == [11, 1, 1, 1, 97, 2, 1, 98, 2, 99, 100, 7])
     }
 
@@ -47,7 +44,8 @@ import WidgetModel
             ([3, 2, 1, 0], .unknown(version: 2, type: 1)),
             ([3, 0, 4, 0], .unknown(version: 0, type: 4)),
             ([3, 1, 8, 0], .unknown(version: 1, type: 8)),
-            // A change with a part that this version does not have.
+            // Changes with a part that this version does not have.
+            ([4, 1, 1, 0, 1], .unknown(version: 1, type: 1)),
             ([4, 1, 1, 0, 4], .unknown(version: 1, type: 1)),
         ]
         for (bytes, error) in unknown {
@@ -67,8 +65,6 @@ import WidgetModel
         }
         let damaged: [[UInt8]] = [
             [5, 1, 4, 1, 97, 0], [0], [2, 1, 4], [UInt8](repeating: 0xFF, count: 12),
-            // More keys than there are bytes.
-            [8, 1, 1, 0, 1, 0, 0xFF, 0xFF, 0x7F],
             // A longer source of an event than there are bytes, and an event without id.
             [7, 1, 1, 0, 2, 3, 97, 97], [6, 1, 1, 0, 2, 1, 97],
         ]

@@ -45,8 +45,7 @@ import WidgetModel
         LogRecord(
             app: app,
             .change(
-                event: .init(source: "s", id: "i"), payload: [UInt8](repeating: 7, count: bytes),
-                decision: nil))
+                event: .init(source: "s", id: "i"), payload: [UInt8](repeating: 7, count: bytes)))
     }
 
     private static func random(batches: Int, using random: inout SplitMix64) -> Log {

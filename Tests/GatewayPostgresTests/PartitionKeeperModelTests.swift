@@ -326,8 +326,8 @@ private struct PartitionWorld {
                 count("drained")
                 if !actors[index].owned.isEmpty { faults.append("drained with partitions") }
             case .becomeUnready(.disconnected(.fenced)): count("replaced")
+            case .becomeUnready(.tailLost): faults.append("a tail was lost that nobody cut")
             case .becomeReady, .becomeUnready, .complete: break
-            case .reportLostTail: faults.append("a tail was lost that nobody cut")
             }
         }
     }

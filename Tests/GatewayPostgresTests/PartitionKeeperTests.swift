@@ -48,7 +48,6 @@ import WidgetModel
         _ = keeper.receive(.connected, at: 0, using: &random)
         keeper.advance(to: LogPosition(last: 4, chain: 9))
         let actions = answer(Self.identity(chain: Self.position.chain), at: 0)
-        #expect(!actions.contains(.reportLostTail(LogPosition(last: 4, chain: 9))))
         #expect(actions == [])
     }
 
@@ -93,7 +92,7 @@ import WidgetModel
         #expect(rows.count == 1)
     }
 
-    @Test mutating func anotherHistoryEndsEverythingUntilItIsAdopted() {
+    @Test mutating func anotherHistoryEndsEverything() {
         own(at: 0)
         _ = keeper.receive(
             .disconnected(.connectionLost(reason: "")), at: 10, using: &random)
@@ -101,12 +100,10 @@ import WidgetModel
         let actions = identify(chain: 9, at: 3_000)
         #expect(
             actions == [
-                .reportLostTail(Self.position), .disconnect, .becomeUnready(.tailLost), .suspend,
+                .disconnect, .becomeUnready(.tailLost), .suspend,
                 .lose([Partition(number: 1, generation: 1)]),
             ])
         #expect(keeper.nextTick == nil)
-        keeper.adopt(LogPosition(last: 3, chain: 9), logID: 7, at: 4_000)
-        #expect(keeper.tick(at: 4_000, using: &random).count == 1)
     }
 
     @Test mutating func aRenewalWithoutAStandbyIsNone() {
@@ -205,16 +202,6 @@ import WidgetModel
         #expect(keeper.observeWriter(startedAt: nil, at: 100, using: &random) == [])
         let actions = keeper.observeWriter(startedAt: 2, at: 200, using: &random)
         #expect(actions.first == .disconnect)
-    }
-
-    @Test func aPushWaitsForAStreamAndNotForLong() {
-        let open = DeliveryEvidence(upTo: 4, isOpen: true)
-        #expect(open.decision(owing: 4, since: 0, at: 90_000) == .confirmed)
-        #expect(open.decision(owing: 5, since: 1_000, at: 1_000) == .askAgain(at: 21_000))
-        #expect(open.decision(owing: 5, since: 1_000, at: 21_000) == .push)
-        #expect(
-            DeliveryEvidence(upTo: 4, isOpen: false).decision(owing: 5, since: 0, at: 1) == .push)
-        #expect(DeliveryEvidence.none.decision(owing: 0, since: 0, at: 1) == .push)
     }
 
     @Test func evidenceThatWaitsHasTheHighestCursorAndTheNewestStream() {

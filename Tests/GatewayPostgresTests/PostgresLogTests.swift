@@ -42,10 +42,11 @@ import Testing
         guard case .accepted = try second.append(.init(10)) else { throw TestFailure("refused") }
         let after = try second.waitForBatches(through: 11)
         #expect(Array(after.prefix(before.count)) == before)
-        #expect(!node.events.contains { if case .tailLost = $0 { true } else { false } })
+        #expect(!node.events.contains(.notFollowing(.tailLost)))
+        #expect(!node.events.contains(.writer(.unready(.tailLost))))
     }
 
-    @Test func aRestoredBackupIsALostTailAndTheNodeGoesOnFromTheLastBatchInCommon() throws {
+    @Test func aRestoredBackupIsALostTailAndAStartBeforeItIsNot() throws {
         let cluster = try ClusterFixture(hasServer: true)
         let node = try LogFixture(try cluster.primary.address(user: "node1"), .primary)
         for number in 0..<4 { _ = try node.append(.init(UInt64(number))) }
@@ -59,16 +60,12 @@ import Testing
         let other = try WriterFixture(try backup.address(user: "node2"))
         for number in 10..<16 { _ = try other.append(.init(UInt64(number))) }
 
-        var positions = KnownPositions()
-        for batch in known { positions.append(batch.position) }
-        let again = try LogFixture(
-            try backup.address(user: "node1"), .primary, after: positions)
-        let lost = try again.wait { event -> (LogPosition?, LogPosition?)? in
-            if case .tailLost(let known, let common) = event { (known, common) } else { nil }
+        let address = try backup.address(user: "node1")
+        let lost = try LogFixture(address, .primary, after: known.last?.position)
+        try lost.wait { event -> Void? in
+            event == .writer(.unready(.tailLost)) ? () : nil
         }
-        #expect(lost.0 == known.last?.position)
-        #expect(lost.1 == stays.last?.position)
-        again.log.adopt(lost.1, logID: nil)
+        let again = try LogFixture(address, .primary, after: stays.last?.position)
         let batches = try again.waitForBatches(through: 10)
         #expect(batches.map(\.position.last) == Array(5...10))
         #expect(batches.map(\.records) == (10...15).map { [LogRecord(number: $0)] })
@@ -153,11 +150,11 @@ private final class LogFixture: Sendable {
 
     init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement,
-        after known: KnownPositions = KnownPositions()
+        after position: LogPosition? = nil
     ) throws {
         let monitor = TestHTTPMonitor<[PostgresLog.Event]>([])
         self.monitor = monitor
-        log = try PostgresLog(address, requirement, after: known) { event in
+        log = try PostgresLog(address, requirement, after: position) { event in
             monitor.update { $0.append(event) }
         }
     }

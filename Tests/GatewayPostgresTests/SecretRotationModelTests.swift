@@ -31,8 +31,8 @@ import WidgetModel
     }
 }
 
-/// Three nodes with one table. Two of them may believe that they hold the lease; one is cut off
-/// at times. Verifiers cache the keys that some node publishes.
+/// Three nodes with one table, which may rotate at once; one is cut off at times. Verifiers cache
+/// the keys that some node publishes.
 private struct SecretWorld {
     private struct Node {
         var secrets: SharedSecrets
@@ -51,7 +51,7 @@ private struct SecretWorld {
         let until: Int64
     }
 
-    private static let kinds: [SecretKind] = [.signing, .cursor, .ticket]
+    private static let kinds: [SecretKind] = [.signing, .webhook, .ticket]
 
     private let timing: SecretTiming
     private var random: SplitMix64
@@ -78,7 +78,6 @@ private struct SecretWorld {
         timing.cacheTime = Int64(random.pick([60, 120, 300]))
         timing.signatureLifetime = Int64(random.pick([30, 200, 600]))
         timing.signingPeriod = Int64(random.pick([500, 900]))
-        timing.cursorPeriod = 700
         timing.ticketPeriod = 400
         self.timing = timing
         serverAhead = Int64(random.below(1_000_000)) - 500_000
@@ -119,9 +118,8 @@ private struct SecretWorld {
         if nodes[index].round == nil, nodes[index].readAt <= now {
             let name = "\(nextName)"
             nextName += 100
-            var round = SecretRound(
-                isHolder: random.happens(60), kinds: Self.kinds, timing: timing
-            ) { kind throws(SecretError) in
+            var round = SecretRound(kinds: Self.kinds, timing: timing) {
+                kind throws(SecretError) in
                 SecretRound.NewSecret(
                     name: name + kind.rawValue, wrapped: Array((name + kind.rawValue).utf8))
             }

@@ -35,17 +35,14 @@ import WidgetModel
         #expect(additions([next, row], at: 29_999, of: .signing).isEmpty)
     }
 
-    @Test func sealsAndTicketKeysOverlapAndHashKeysStay() {
+    @Test func ticketKeysOverlapAndHashKeysStay() {
         func rule(_ kind: SecretKind) -> [SecretRotation.Addition] {
             additions(
                 [SecretRow(kind: kind.rawValue, name: "a", notBefore: 0)], at: 1 << 40, of: kind)
         }
-        #expect(rule(.cursor) == [.init(kind: .cursor, newest: "a", lead: 60, kept: 2, grace: 0)])
         #expect(rule(.ticket) == [.init(kind: .ticket, newest: "a", lead: 60, kept: 3, grace: 0)])
-        for kind in SecretKind.allCases where kind.isPermanent {
-            #expect(additions([], at: 0, of: kind).count == 1)
-            #expect(rule(kind).isEmpty)
-        }
+        #expect(additions([], at: 0, of: .keyHash).count == 1)
+        #expect(rule(.keyHash).isEmpty)
         #expect(Self.timing.rule(of: .ticket)?.period == 43_200)
         let ended = SecretRow(kind: "ticket", name: "a", notBefore: 0, notAfter: 9)
         #expect(!SecretRotation([ended], at: 8, kinds: [], timing: Self.timing).hasEnded)
@@ -84,11 +81,11 @@ import WidgetModel
     }
 
     @Test func aSecretIsUnwrappedOnceAndItsObjectGoesWithItsRow() throws {
-        var secrets = SharedSecrets(kinds: [.cursor], timing: Self.timing)
+        var secrets = SharedSecrets(kinds: [.ticket], timing: Self.timing)
         var opened: [String] = []
         func receive(_ names: [String]) {
             let rows = names.map {
-                SecretRow(kind: "cursor", name: $0, notBefore: 1, wrapped: Array($0.utf8))
+                SecretRow(kind: "ticket", name: $0, notBefore: 1, wrapped: Array($0.utf8))
             }
             secrets.receive(rows, serverTime: 5, sentAt: 0, receivedAt: 0) {
                 row throws(SecretError) in
@@ -99,7 +96,7 @@ import WidgetModel
             }
         }
         receive(["a", "b"])
-        weak let first = secrets.valid(.cursor, at: 0).first { $0.row.name == "a" }?.secret
+        weak let first = secrets.valid(.ticket, at: 0).first { $0.row.name == "a" }?.secret
         receive(["a", "b"])
         #expect(opened.sorted() == ["a", "b"])
         #expect(first != nil)
@@ -107,7 +104,7 @@ import WidgetModel
         #expect(first == nil)
         #expect(
             secrets.unreadiness(at: 0)
-                == .unreadable(.notAuthentic(kind: "cursor", name: "bad")))
+                == .unreadable(.notAuthentic(kind: "ticket", name: "bad")))
         receive(["b"])
         #expect(secrets.unreadiness(at: 0) == nil)
     }
@@ -138,9 +135,9 @@ import WidgetModel
         #expect(fresh.unreadiness(at: 0) == nil)
     }
 
-    /// A rotation that waits for a lock in vain must not make the holder unready.
-    @Test func aRefusedRotationDoesNotKeepTheHolderFromReading() {
-        var round = SecretRound(isHolder: true, kinds: [.cursor], timing: Self.timing) {
+    /// A rotation that waits for a lock in vain must not make the node unready.
+    @Test func aRefusedRotationDoesNotKeepTheNodeFromReading() {
+        var round = SecretRound(kinds: [.ticket], timing: Self.timing) {
             _ throws(SecretError) in .init(name: "a", wrapped: [])
         }
         _ = round.begin()
@@ -153,7 +150,7 @@ import WidgetModel
             return
         }
         #expect(outcome.serverTime == 10)
-        var other = SecretRound(isHolder: true, kinds: [.cursor], timing: Self.timing) {
+        var other = SecretRound(kinds: [.ticket], timing: Self.timing) {
             _ throws(SecretError) in .init(name: "a", wrapped: [])
         }
         _ = other.begin()

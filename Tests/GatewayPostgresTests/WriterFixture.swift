@@ -89,7 +89,7 @@ extension LogRecord {
         let payload =
             (0..<8).map { UInt8(truncatingIfNeeded: node >> (8 * $0)) }
             + (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
-        self.init(app: "app", .change(event: nil, payload: payload, decision: nil))
+        self.init(app: "app", .change(event: nil, payload: payload))
     }
 }
 

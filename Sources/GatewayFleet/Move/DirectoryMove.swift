@@ -125,7 +125,7 @@ package struct DirectoryMove {
         // One by one: each may be as large as a batch.
         for row in catalogs { try move.write([row]) }
         let counts = MovedCounts(
-            registrations: Int64(registrations), states: 0, catalogs: Int64(catalogs.count),
+            registrations: Int64(registrations), catalogs: Int64(catalogs.count),
             epochs: Int64(epochs.count), secrets: Int64(secrets.count))
         try mark()
         guard try move.finish(counts) else { throw Failure.incomplete }

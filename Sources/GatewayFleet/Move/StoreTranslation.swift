@@ -88,7 +88,7 @@ struct StoreTranslation {
                 row.eventID.map { LogRecord.Event(source: source, id: $0) }
             }
             let record = LogRecord(
-                app: row.app, .change(event: event, payload: payload, decision: nil))
+                app: row.app, .change(event: event, payload: payload))
             let change = try UnreadableRow.naming("the change at \(row.sequence)") {
                 try LogPayload.readChange(row.payload, limits: .none).change
             }

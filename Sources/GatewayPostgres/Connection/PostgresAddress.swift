@@ -23,9 +23,6 @@ package struct PostgresAddress:
     /// The name of the login.
     package let user: String
 
-    /// The number of servers.
-    package var serverCount: Int { servers.count }
-
     private static let accepted: Set = [
         "host", "port", "dbname", "user", "password", "passfile", "sslmode", "sslrootcert",
         "sslcert", "sslkey", "sslcrl", "target_session_attrs",

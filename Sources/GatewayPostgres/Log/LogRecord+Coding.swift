@@ -1,6 +1,6 @@
 /// The stored form: the number of bytes that follow, the version, the type, the app and the content.
-/// Numbers of variable length are LEB128; a digest and a key's hash have 8 bytes, the least
-/// significant first; a text and a list begin with their count. A payload extends to the end.
+/// Numbers of variable length are LEB128; a digest has 8 bytes, the least significant first; a text
+/// begins with its count. A payload extends to the end.
 extension LogRecord {
     /// The version of the form that this program writes, and the highest that it reads.
     package static let version: UInt8 = 1
@@ -23,8 +23,7 @@ extension LogRecord {
         case addressesLost = 7
     }
 
-    /// The flags of the parts that a change has.
-    private static let decisionFlag: UInt8 = 1
+    /// The flag of a change that has the name of its event.
     private static let eventFlag: UInt8 = 2
 
     private var type: RecordType {
@@ -44,17 +43,11 @@ extension LogRecord {
         var body: [UInt8] = [Self.version, type.rawValue]
         body.append(text: app)
         switch content {
-        case .change(let event, let payload, let decision):
-            body.append(
-                (decision == nil ? 0 : Self.decisionFlag) | (event == nil ? 0 : Self.eventFlag))
+        case .change(let event, let payload):
+            body.append(event == nil ? 0 : Self.eventFlag)
             if let event {
                 body.append(text: event.source)
                 body.append(text: event.id)
-            }
-            if let decision {
-                body.append(number: UInt64(bitPattern: decision.catalog))
-                body.append(number: UInt64(decision.keys.count))
-                for key in decision.keys { body.append(word: key) }
             }
             body += payload
         case .catalog(let payload), .reload(let payload): body += payload
@@ -97,12 +90,11 @@ extension LogRecord {
         switch type {
         case .change:
             let flags = try reader.readByte()
-            guard flags & ~(Self.decisionFlag | Self.eventFlag) == 0 else {
+            guard flags & ~Self.eventFlag == 0 else {
                 throw .unknown(version: version, type: number)
             }
             let event = flags & Self.eventFlag != 0 ? try reader.readEvent() : nil
-            let decision = flags & Self.decisionFlag != 0 ? try reader.readDecision() : nil
-            content = .change(event: event, payload: reader.readRest(), decision: decision)
+            content = .change(event: event, payload: reader.readRest())
         case .catalog: content = .catalog(payload: reader.readRest())
         case .reload: content = .reload(scope: reader.readRest())
         case .removal: content = .removal
@@ -174,16 +166,6 @@ private struct RecordReader {
 
     mutating func readEvent() throws(LogRecord.Unreadable) -> LogRecord.Event {
         LogRecord.Event(source: try readText(), id: try readText())
-    }
-
-    mutating func readDecision() throws(LogRecord.Unreadable) -> LogRecord.Decision {
-        let catalog = Int64(bitPattern: try readNumber())
-        let count = try readNumber()
-        guard count <= UInt64(rest.count / 8) else { throw .damaged }
-        var keys: [UInt64] = []
-        keys.reserveCapacity(Int(count))
-        for _ in 0..<count { keys.append(try readWord()) }
-        return LogRecord.Decision(catalog: catalog, keys: keys)
     }
 }
 

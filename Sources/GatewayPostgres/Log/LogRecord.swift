@@ -1,20 +1,5 @@
 /// One entry of the log, as every node applies it.
 package struct LogRecord: Sendable, Equatable {
-    /// The keys that a change bumps, as the accepting node decided it.
-    package struct Decision: Sendable, Equatable {
-        /// The place of the catalog that it was decided by. Behind another one a node decides
-        /// again: a rule added in between would be missed.
-        package var catalog: Int64
-        /// The keyed hashes of the keys.
-        package var keys: [UInt64]
-
-        /// Creates a decision.
-        package init(catalog: Int64, keys: [UInt64]) {
-            self.catalog = catalog
-            self.keys = keys
-        }
-    }
-
     /// The name of the event that brought a change, for operators.
     package struct Event: Sendable, Equatable {
         /// The source.
@@ -52,7 +37,7 @@ package struct LogRecord: Sendable, Equatable {
     /// The content by type.
     package enum Content: Sendable, Equatable {
         /// A data change; without the name of its event where that is not known any more.
-        case change(event: Event?, payload: [UInt8], decision: Decision?)
+        case change(event: Event?, payload: [UInt8])
         /// A catalog, which is in force for all later records of its app.
         case catalog(payload: [UInt8])
         /// A reload that an operator requested.

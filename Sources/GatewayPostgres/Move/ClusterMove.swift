@@ -74,17 +74,6 @@ package struct ClusterMove {
             ])
     }
 
-    /// Writes the push state of clients of one partition, unless it is there.
-    package func write(_ rows: [PushStateRow], part: Int16) throws(PostgresError) {
-        try connection.rows(
-            "SELECT tg.move_states($1, $2, $3, $4, $5, $6)",
-            [
-                .smallIntegers(rows.map { _ in Int32(part) }), .texts(rows.map(\.name.app)),
-                .texts(rows.map(\.name.client)), .integers(rows.map(\.told)),
-                .booleans(rows.map(\.isOwed)), .byteArrays(rows.map { $0.payload }),
-            ])
-    }
-
     /// Writes catalogs, unless they are there.
     package func write(_ rows: [MovedCatalog]) throws(PostgresError) {
         try connection.rows(
@@ -130,10 +119,11 @@ package struct ClusterMove {
     /// - Parameter counts: The rows of the source.
     /// - Returns: Whether it was complete; if not, nothing has changed.
     package func finish(_ counts: MovedCounts) throws(PostgresError) -> Bool {
+        // Push state is not moved, so none may be there.
         let rows = try connection.rows(
-            "SELECT tg.finish_move($1, $2, $3, $4, $5)",
+            "SELECT tg.finish_move($1, 0, $2, $3, $4)",
             [
-                .integer(counts.registrations), .integer(counts.states), .integer(counts.catalogs),
+                .integer(counts.registrations), .integer(counts.catalogs),
                 .integer(counts.epochs), .integer(counts.secrets),
             ])
         guard let row = rows.first else { throw .unexpectedAnswer }

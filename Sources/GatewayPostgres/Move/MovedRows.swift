@@ -98,8 +98,6 @@ package struct MovedEpoch: Sendable, Equatable {
 package struct MovedCounts: Sendable, Equatable {
     /// Of registrations.
     package var registrations: Int64
-    /// Of clients with push state.
-    package var states: Int64
     /// Of catalogs and removals of apps.
     package var catalogs: Int64
     /// Of epochs.
@@ -108,11 +106,8 @@ package struct MovedCounts: Sendable, Equatable {
     package var secrets: Int64
 
     /// Creates numbers.
-    package init(
-        registrations: Int64, states: Int64, catalogs: Int64, epochs: Int64, secrets: Int64
-    ) {
+    package init(registrations: Int64, catalogs: Int64, epochs: Int64, secrets: Int64) {
         self.registrations = registrations
-        self.states = states
         self.catalogs = catalogs
         self.epochs = epochs
         self.secrets = secrets

@@ -15,9 +15,6 @@ package final class PostgresLog: Sendable {
         case following(LogPosition)
         /// The node does not follow the log.
         case notFollowing(FeedReader.Unreadiness)
-        /// The end of the history that the node knows was lost: drop what is above `common`, reload,
-        /// and call ``PostgresLog/adopt(_:logID:)``.
-        case tailLost(known: LogPosition?, common: LogPosition?)
     }
 
     /// Breaks the circle of the two, which report to each other.
@@ -34,23 +31,23 @@ package final class PostgresLog: Sendable {
     /// - Parameters:
     ///   - address: The servers, with the login of the node.
     ///   - requirement: What an accepted post promises.
-    ///   - known: The batches that the node has applied; if empty, the log is read from its first.
+    ///   - position: The last batch that the node has applied; `nil` to read the log from its first.
     ///   - report: Called on the thread of the log.
     /// - Throws: `PostgresError` when the kernel provides no descriptor.
     package init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement,
-        after known: KnownPositions = KnownPositions(), limits: BatchLimits = BatchLimits(),
+        after position: LogPosition? = nil, limits: BatchLimits = BatchLimits(),
         report: @escaping @Sendable (Event) -> Void
     ) throws(PostgresError) {
         loop = try PostgresLoop(name: "log")
         let relay = Relay()
         let writer = PostgresWriter(
-            address, requirement, from: known.last, limits: limits, on: loop
+            address, requirement, from: position, limits: limits, on: loop
         ) { status in
             relay.feed.withLock { $0 }?.observe(status)
             report(.writer(status))
         }
-        let feed = PostgresFeed(address, requirement, after: known, limits: limits, on: loop) {
+        let feed = PostgresFeed(address, requirement, after: position, limits: limits, on: loop) {
             switch $0 {
             case .batch(let batch):
                 writer.advance(to: batch.position)
@@ -58,7 +55,6 @@ package final class PostgresLog: Sendable {
             case .head(let position, let askedAt): report(.head(position, askedAt: askedAt))
             case .ready(let position): report(.following(position))
             case .unready(let reason): report(.notFollowing(reason))
-            case .tailLost(let known, let common): report(.tailLost(known: known, common: common))
             case .needsFence: writer.fence()
             case .needsNotification: writer.notify()
             }
@@ -104,15 +100,4 @@ package final class PostgresLog: Sendable {
     /// Asks for the newest position of the log at once; it is reported as
     /// ``Event/head(_:askedAt:)`` with this time or a later one.
     package func look(at time: Int64) { feed.look(at: time) }
-
-    /// Goes on from another history, after the node has dropped what it lost and reloaded.
-    ///
-    /// - Parameters:
-    ///   - position: The last batch that the node has applied now; `nil` to read the log from its
-    ///     first.
-    ///   - logID: The identity of the log.
-    package func adopt(_ position: LogPosition?, logID: UInt128?) {
-        writer.adopt(position, logID: logID)
-        feed.adopt(position)
-    }
 }

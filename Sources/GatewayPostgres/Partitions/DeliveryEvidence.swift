@@ -31,32 +31,6 @@ package struct DeliveryEvidence: Sendable, Equatable {
         self.upTo = upTo
         self.isOpen = isOpen
     }
-
-    /// The decision about a push.
-    package enum Decision: Sendable, Equatable {
-        /// The client has confirmed it elsewhere: no push.
-        case confirmed
-        /// A stream carries it: read the evidence again at that time.
-        case askAgain(at: Int64)
-        case push
-    }
-
-    /// The time that a stream has for a confirmation, milliseconds.
-    package static let graceMilliseconds: Int64 = 20_000
-
-    /// Decides whether to push a change.
-    ///
-    /// - Parameters:
-    ///   - sequence: The highest sequence that is owed to the client.
-    ///   - since: The time since which it is owed, in milliseconds of a monotonic clock.
-    ///   - now: The time by the same clock.
-    package func decision(
-        owing sequence: Int64, since: Int64, at now: Int64
-    ) -> Decision {
-        if upTo >= sequence { return .confirmed }
-        let end = since + Self.graceMilliseconds
-        return isOpen && now < end ? .askAgain(at: end) : .push
-    }
 }
 
 /// The evidence of the node's own clients that is not written yet: the newest of each client.

@@ -29,8 +29,6 @@ package enum ClusterLease: Int32, Sendable, CaseIterable {
     case snapshot = 4_096
     /// Drops slices of the log.
     case retention
-    /// Rotates the shared secrets.
-    case rotation
 }
 
 /// The partitions and leases that a node is wanted for, by rendezvous hashing: each node has a weight
@@ -43,9 +41,6 @@ package struct PartitionShare: Sendable {
     private var nodes: [Int32] = []
     /// The numbers that the node is wanted for.
     private(set) var numbers: Set<Int32> = []
-
-    /// The share of a node that takes no partitions, of the leases only.
-    package static let leases = PartitionShare(of: ClusterLease.allCases.map(\.rawValue))
 
     /// Creates a share of nothing.
     package init(of all: [Int32] = Array(Partition.numbers)) { self.all = all }

@@ -65,7 +65,6 @@ extension PartitionKeeper {
         // Nothing is written on a server before the node's own history was found on it: what was
         // told and confirmed of another history only goes upwards.
         guard hasHistory(of: identity) else {
-            actions.append(.reportLostTail(position))
             return disconnect(.tailLost, at: now, using: &generator)
         }
         logID = identity.logID

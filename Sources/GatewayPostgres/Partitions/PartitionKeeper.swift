@@ -55,8 +55,6 @@ package struct PartitionKeeper: Sendable {
         case becomeUnready(Unreadiness)
         /// The node serves no more and has released everything.
         case finishDraining
-        /// The server has another history; the keeper waits for ``adopt(_:logID:at:)``.
-        case reportLostTail(LogPosition?)
     }
 
     /// The reason why a node does not take part.
@@ -77,7 +75,7 @@ package struct PartitionKeeper: Sendable {
         case waiting(startedAt: Int64)
         case attaching(startedAt: Int64)
         case running(startedAt: Int64)
-        /// Waits until the node has reloaded.
+        /// Found another history, and does nothing more.
         case halted
     }
 
@@ -111,8 +109,8 @@ package struct PartitionKeeper: Sendable {
     /// before the answer.
     private(set) var asked: LogPosition?
     var logID: UInt128?
-    /// 63 random bits of this process, new after a lost tail.
-    var process: Int64
+    /// 63 random bits of this process.
+    let process: Int64
     /// Whether the next connection replaces another process of the node.
     var isForced = true
     /// The start time of the server on which the writer is ready.
@@ -282,17 +280,6 @@ package struct PartitionKeeper: Sendable {
         if position.last > self.position?.last ?? -1 { self.position = position }
     }
 
-    /// Goes on with another history after the node has reloaded.
-    ///
-    /// - Parameters:
-    ///   - position: The position up to which the node knows the log now; `nil` if it knows nothing.
-    ///   - logID: The identity of the log; `nil` if any is right.
-    package mutating func adopt(_ position: LogPosition?, logID: UInt128?, at now: Int64) {
-        self.position = position
-        self.logID = logID
-        if case .halted = phase { phase = .idle(until: now) }
-    }
-
     /// Writes the push state of clients with the next flush; of no partition that is lost.
     package mutating func note(
         told rows: [PushStateRow], of partition: Partition, at now: Int64
@@ -428,9 +415,6 @@ package struct PartitionKeeper: Sendable {
         if reason == .tailLost {
             loseAll()
             heard = HeardBuffer()
-            // Its partitions are loaded anew.
-            process = Int64(bitPattern: generator.next() >> 1)
-            isForced = true
             phase = .halted
             return
         }

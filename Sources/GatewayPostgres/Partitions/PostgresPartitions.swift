@@ -22,8 +22,6 @@ package final class PostgresPartitions: Sendable {
         case lost([Partition])
         /// The node wants no more partitions and has none.
         case drained
-        /// The server has another history: reload, and call ``PostgresPartitions/adopt(_:logID:)``.
-        case tailLost(LogPosition?)
     }
 
     /// The evidence of clients that were asked for; `nil` if it could not be read.
@@ -36,7 +34,6 @@ package final class PostgresPartitions: Sendable {
         case load(String)
         case observe(startedAt: Int64?)
         case advance(LogPosition)
-        case adopt(LogPosition?, logID: UInt128?)
         case noteTold([PushStateRow], Partition)
         case noteClear(Int64, Partition)
         case noteHeard([HeardRow])
@@ -53,12 +50,10 @@ package final class PostgresPartitions: Sendable {
     ///   - address: The servers, with the login of the node.
     ///   - requirement: The condition on which a renewal is taken for durable.
     ///   - position: The position up to which the node knows the log; `nil` if it knows nothing.
-    ///   - share: The partitions and leases that the nodes share.
     ///   - report: Called on the thread of the loop.
     package init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement,
-        from position: LogPosition?, share: PartitionShare = PartitionShare(),
-        limits: BatchLimits = BatchLimits(), on loop: PostgresLoop,
+        from position: LogPosition?, limits: BatchLimits = BatchLimits(), on loop: PostgresLoop,
         report: @escaping @Sendable (Report) -> Void
     ) {
         let inbox = CommandInbox<Command>(loop)
@@ -69,8 +64,8 @@ package final class PostgresPartitions: Sendable {
             return PartitionMember(
                 address, inbox,
                 keeper: PartitionKeeper(
-                    requirement, position: position, share: share, limits: limits,
-                    at: PostgresLoop.now, using: &generator),
+                    requirement, position: position, limits: limits, at: PostgresLoop.now,
+                    using: &generator),
                 permission: permission, report: report)
         }
     }
@@ -98,11 +93,6 @@ package final class PostgresPartitions: Sendable {
 
     /// Tells a position that was read and is durable.
     package func advance(to position: LogPosition) { inbox.append(.advance(position)) }
-
-    /// Goes on from another history, after the node has reloaded.
-    package func adopt(_ position: LogPosition?, logID: UInt128?) {
-        inbox.append(.adopt(position, logID: logID))
-    }
 
     /// Writes the push state of clients with the next flush.
     package func note(told rows: [PushStateRow], of partition: Partition) {
@@ -187,7 +177,6 @@ private final class PartitionMember: PostgresLoop.Member {
         case .observe(let startedAt):
             perform(keeper.observeWriter(startedAt: startedAt, at: now, using: &generator))
         case .advance(let position): keeper.advance(to: position)
-        case .adopt(let position, let logID): keeper.adopt(position, logID: logID, at: now)
         case .noteTold(let rows, let partition):
             perform(keeper.note(told: rows, of: partition, at: now))
         case .noteClear(let sequence, let partition): keeper.note(clear: sequence, of: partition)
@@ -229,7 +218,6 @@ private final class PartitionMember: PostgresLoop.Member {
             case .becomeReady: report(.ready)
             case .becomeUnready(let reason): report(.unready(reason))
             case .finishDraining: report(.drained)
-            case .reportLostTail(let position): report(.tailLost(position))
             }
         }
     }

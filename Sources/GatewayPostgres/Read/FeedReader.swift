@@ -4,7 +4,7 @@
 /// Each look asks the primary for the newest position and then for the settings; batches are read
 /// through that bound only. The first row of each answer is the batch that the reader already has:
 /// another chain, or none, means that the history behind some earlier batch was lost. The reader
-/// then searches for the last batch in common, reports it and waits for ``adopt(_:at:)``.
+/// then reads nothing more.
 ///
 /// A value without I/O, clock or lock, like ``BatchWriter``.
 package struct FeedReader: Sendable {
@@ -26,8 +26,6 @@ package struct FeedReader: Sendable {
         case fenced(ServerIdentity)
         /// The node's writer has no connection.
         case unfenced
-        /// The node's writer found another history, and writes nothing before ``adopt(_:at:)``.
-        case foundLostTail
     }
 
     /// An action for the shell, to be done in order.
@@ -50,9 +48,6 @@ package struct FeedReader: Sendable {
         case becomeReady(LogPosition)
         /// The reader is behind, or hears nothing.
         case becomeUnready(Unreadiness)
-        /// Drop what is known above the last common position; everything, if there is none. The
-        /// reader knew nothing if `known` is `nil`.
-        case loseTail(known: LogPosition?, common: LogPosition?)
     }
 
     /// The reason why a node does not follow the log.
@@ -65,7 +60,7 @@ package struct FeedReader: Sendable {
         case unfenced
         /// The node's own notification did not come.
         case deaf
-        /// The server has another history.
+        /// The server has another history than the node: it reads nothing more.
         case tailLost
 
         package var description: String {
@@ -76,7 +71,7 @@ package struct FeedReader: Sendable {
             case .deaf:
                 "the node does not hear its own notification; a pooler may be in the way: connect"
                     + " to the server itself"
-            case .tailLost: "the server's log has another history; the node reloads it"
+            case .tailLost: "the server's log has another history; the node ends"
             }
         }
     }
@@ -93,8 +88,7 @@ package struct FeedReader: Sendable {
         case looking(head: LogPosition?, askedAt: Int64)
         /// Reads up to the bound; `verified` when the batch that the reader has was seen first.
         case reading(bound: LogPosition, isVerified: Bool)
-        case searching(CommonPositionSearch)
-        /// Waits until the node has reloaded.
+        /// Found another history, and does nothing more.
         case halted
     }
 
@@ -106,8 +100,8 @@ package struct FeedReader: Sendable {
     private let requirement: Durability.Requirement
     private let limits: BatchLimits
     private var phase: Phase
-    /// The batches that were applied.
-    private var known: KnownPositions
+    /// The position of the last batch that was applied.
+    package private(set) var position: LogPosition?
     /// The server that the writer has fenced, once this connection was open.
     private var fenced: ServerIdentity?
     private var startedAt: Int64?
@@ -127,8 +121,6 @@ package struct FeedReader: Sendable {
     private var isReady = false
     /// The last reason that was reported, unless the reader is ready.
     private var unreadiness: Unreadiness?
-    /// Whether the writer waits for the last batch in common.
-    private var mustSearch = false
     /// Whether the answer under way brought a batch that was applied.
     private var hasApplied = false
     private var actions: [Action] = []
@@ -137,20 +129,17 @@ package struct FeedReader: Sendable {
     ///
     /// - Parameters:
     ///   - requirement: The condition on which a batch is taken for durable.
-    ///   - known: The batches that the node has applied; if empty, the log is read from its first.
+    ///   - position: The last batch that the node has applied; `nil` to read the log from its first.
     package init(
-        _ requirement: Durability.Requirement, after known: KnownPositions = KnownPositions(),
+        _ requirement: Durability.Requirement, after position: LogPosition? = nil,
         limits: BatchLimits = BatchLimits(), at now: Int64
     ) {
         self.requirement = requirement
-        self.known = known
+        self.position = position
         self.limits = limits
         pacing = RequestPacing(deadlineMilliseconds: limits.deadline)
         phase = .idle(until: now)
     }
-
-    /// The position of the last batch that was applied.
-    package var position: LogPosition? { known.last }
 
     // MARK: Events
 
@@ -170,11 +159,6 @@ package struct FeedReader: Sendable {
         case .unfenced:
             fenced = nil
             becomeUnfenced()
-        case .foundLostTail:
-            fenced = nil
-            if !mustSearch { becomeUnfenced() }
-            mustSearch = true
-            beginSearchIfDue(at: now)
         case .asked(let time):
             isWoken = true
             wantedAt = max(wantedAt, time)
@@ -192,7 +176,6 @@ package struct FeedReader: Sendable {
             if void > 0, case .success = answer {
                 void -= 1
                 look(at: now)
-                beginSearchIfDue(at: now)
             } else {
                 receive(answer, at: now, using: &generator)
             }
@@ -223,17 +206,6 @@ package struct FeedReader: Sendable {
             requestEcho(at: now)
         }
         return removeActions()
-    }
-
-    /// Goes on from another history, after the node has dropped what it lost and reloaded.
-    ///
-    /// - Parameter position: The last batch that the node has applied now; `nil` to read the log
-    ///   from its first.
-    package mutating func adopt(_ position: LogPosition?, at now: Int64) {
-        known.removeAll(above: (position?.last ?? .min) - (position == nil ? 0 : 1))
-        if let position { known.append(position) }
-        mustSearch = false
-        if case .halted = phase { phase = .idle(until: now) }
     }
 
     /// The time of the next ``tick(at:using:)``; `nil` if only an event can change anything.
@@ -271,16 +243,12 @@ package struct FeedReader: Sendable {
             // A fence before this connection was open proves nothing about what it reads.
             fenced = nil
             actions.append(.requestFence)
-            beginSearchIfDue(at: now)
         case (.looking(_, let askedAt), .success(.head(let head))):
             phase = .looking(head: head, askedAt: askedAt)
         case (.looking(let head?, let askedAt), .success(.durability(let settings))):
             looked(head, askedAt: askedAt, settings, at: now)
         case (.reading(let bound, let isVerified), .success(.batchesRead)):
             endReading(bound, isVerified: isVerified, at: now)
-        case (.searching(var search), .success(.compared(let positions, let lowest))):
-            search.receive(positions, lowest: lowest)
-            self.search(search, at: now, using: &generator)
         case (_, .failure(let error)):
             disconnect(.disconnected(error), at: now, using: &generator)
         case (_, .success):
@@ -296,16 +264,22 @@ package struct FeedReader: Sendable {
         case .idle, .halted: return
         default: break
         }
+        endConnection(reason)
+        phase = .idle(until: pacing.nextAttempt(at: now, using: &generator))
+    }
+
+    /// Gives the connection up for good: the server has another history than the node.
+    private mutating func halt() {
+        endConnection(.tailLost)
+        phase = .halted
+    }
+
+    private mutating func endConnection(_ reason: Unreadiness) {
         pacing.reset()
         (void, echoDeadline) = (0, nil)
         (hasHeard, isWoken, readyAt, startedAt) = (false, false, nil, nil)
         actions.append(.disconnect)
         becomeUnready(reason)
-        if reason == .tailLost {
-            phase = .halted
-            return
-        }
-        phase = .idle(until: pacing.nextAttempt(at: now, using: &generator))
     }
 
     private mutating func becomeUnready(_ reason: Unreadiness) {
@@ -336,7 +310,7 @@ package struct FeedReader: Sendable {
     private mutating func becomeUnfenced() {
         guard let startedAt else { return }
         switch phase {
-        case .resting, .looking, .reading, .searching:
+        case .resting, .looking, .reading:
             phase = .unfenced(startedAt: startedAt)
             void = pacing.unanswered
             (echoDeadline, readyAt) = (nil, nil)
@@ -398,7 +372,7 @@ package struct FeedReader: Sendable {
         } else if head.last > position.last {
             readBatches(from: position.last, bound: head, isVerified: false, at: now)
         } else {
-            beginSearch(at: now)
+            halt()
         }
     }
 
@@ -416,14 +390,14 @@ package struct FeedReader: Sendable {
             return
         }
         hasApplied = true
-        known.append(batch.position)
+        position = batch.position
         actions.append(.apply(batch))
     }
 
     private mutating func endReading(_ bound: LogPosition, isVerified: Bool, at now: Int64) {
         guard let position else { return rest(at: now) }
         guard isVerified, position.last < bound.last || position == bound else {
-            return beginSearch(at: now)
+            return halt()
         }
         becomeReadyIfDue()
         // A batch that is not there yet is asked for again at the next look.
@@ -437,31 +411,5 @@ package struct FeedReader: Sendable {
         phase = .reading(bound: bound, isVerified: isVerified)
         hasApplied = false
         send([.readBatches(from: last, through: bound.last)], at: now)
-    }
-
-    // MARK: Lost tail
-
-    /// Searches before the writer has fenced: it does not until the search has ended. What the node
-    /// knows was durable, so it may be compared with what is merely visible.
-    private mutating func beginSearchIfDue(at now: Int64) {
-        if case .unfenced = phase, mustSearch, pacing.unanswered == 0 { beginSearch(at: now) }
-    }
-
-    private mutating func beginSearch(at now: Int64) {
-        let search = CommonPositionSearch(known)
-        phase = .searching(search)
-        send([.compare(search.samples)], at: now)
-    }
-
-    private mutating func search(
-        _ search: CommonPositionSearch, at now: Int64,
-        using generator: inout some RandomNumberGenerator
-    ) {
-        guard search.samples.isEmpty else {
-            phase = .searching(search)
-            return send([.compare(search.samples)], at: now)
-        }
-        actions.append(.loseTail(known: position, common: search.result))
-        disconnect(.tailLost, at: now, using: &generator)
     }
 }

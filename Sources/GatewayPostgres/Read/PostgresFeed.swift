@@ -11,9 +11,6 @@ package final class PostgresFeed: Sendable {
         case ready(LogPosition)
         /// The node does not follow the log.
         case unready(FeedReader.Unreadiness)
-        /// The end of the history that the node knows was lost; the reader waits for
-        /// ``PostgresFeed/adopt(_:)``.
-        case tailLost(known: LogPosition?, common: LogPosition?)
         /// The writer has to fence once more, for this connection.
         case needsFence
         /// The writer has to notify, so that the reader can hear it.
@@ -24,8 +21,6 @@ package final class PostgresFeed: Sendable {
     fileprivate enum Command: Sendable {
         case fenced(ServerIdentity)
         case unfenced
-        case foundLostTail
-        case adopt(LogPosition?)
         case look(at: Int64)
     }
 
@@ -36,11 +31,11 @@ package final class PostgresFeed: Sendable {
     /// - Parameters:
     ///   - address: The servers, with the login of the node.
     ///   - requirement: The condition on which a batch is taken for durable.
-    ///   - known: The batches that the node has applied; if empty, the log is read from its first.
+    ///   - position: The last batch that the node has applied; `nil` to read the log from its first.
     ///   - report: Called on the thread of the loop.
     package init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement,
-        after known: KnownPositions = KnownPositions(), limits: BatchLimits = BatchLimits(),
+        after position: LogPosition? = nil, limits: BatchLimits = BatchLimits(),
         on loop: PostgresLoop, report: @escaping @Sendable (Report) -> Void
     ) {
         let inbox = CommandInbox<Command>(loop)
@@ -48,7 +43,8 @@ package final class PostgresFeed: Sendable {
         loop.add {
             FeedMember(
                 address, inbox,
-                reader: FeedReader(requirement, after: known, limits: limits, at: PostgresLoop.now),
+                reader: FeedReader(
+                    requirement, after: position, limits: limits, at: PostgresLoop.now),
                 report: report)
         }
     }
@@ -57,7 +53,6 @@ package final class PostgresFeed: Sendable {
     package func observe(_ status: PostgresWriter.Status) {
         switch status {
         case .ready(let identity): inbox.append(.fenced(identity))
-        case .unready(.tailLost): inbox.append(.foundLostTail)
         case .unready: inbox.append(.unfenced)
         }
     }
@@ -65,12 +60,6 @@ package final class PostgresFeed: Sendable {
     /// Asks for the newest position of the log at once. It is reported as ``Report/head(_:askedAt:)``
     /// with this time or a later one, unless the reader does not follow the log.
     package func look(at time: Int64) { inbox.append(.look(at: time)) }
-
-    /// Goes on from another history, after the node has dropped what it lost and reloaded.
-    ///
-    /// - Parameter position: The last batch that the node has applied now; `nil` to read the log
-    ///   from its first.
-    package func adopt(_ position: LogPosition?) { inbox.append(.adopt(position)) }
 }
 
 /// Acts for a ``FeedReader`` on the thread of the loop.
@@ -100,8 +89,6 @@ private final class FeedMember: PostgresLoop.Member {
             switch command {
             case .fenced(let identity): handle(.fenced(identity), at: now)
             case .unfenced: handle(.unfenced, at: now)
-            case .foundLostTail: handle(.foundLostTail, at: now)
-            case .adopt(let position): reader.adopt(position, at: now)
             case .look(let time): handle(.asked(time), at: now)
             }
         }
@@ -143,7 +130,6 @@ private final class FeedMember: PostgresLoop.Member {
             case .observeHead(let position, let askedAt): report(.head(position, askedAt: askedAt))
             case .becomeReady(let position): report(.ready(position))
             case .becomeUnready(let reason): report(.unready(reason))
-            case .loseTail(let known, let common): report(.tailLost(known: known, common: common))
             }
         }
     }

@@ -10,8 +10,6 @@ package enum ReadRequest: Sendable, Equatable {
     case readDurability
     /// Reads batches in order, from the one that ends at the first bound through the last bound.
     case readBatches(from: Int64, through: Int64)
-    /// Reads the chains at positions.
-    case compare([Int64])
 }
 
 /// The answer to a ``ReadRequest``.
@@ -22,8 +20,6 @@ package enum ReadAnswer: Sendable, Equatable {
     case durability(Durability)
     /// All batches were read; each was an event of its own.
     case batchesRead
-    /// The positions that exist among those asked for, and the lowest of the log.
-    case compared([LogPosition], lowest: Int64)
 }
 
 extension ReadRequest: PostgresRequest {
@@ -31,9 +27,7 @@ extension ReadRequest: PostgresRequest {
     static let batchesMax = 64
 
     /// The statements of a feed's session.
-    package static let statements = [
-        listening, starting, heading, settings, reading, comparison,
-    ]
+    package static let statements = [listening, starting, heading, settings, reading]
 
     private static let listening = PostgresStatement("listen", sql: "LISTEN log")
     private static let starting = PostgresStatement(
@@ -54,12 +48,6 @@ extension ReadRequest: PostgresRequest {
             FROM tg.log WHERE last >= $1::bigint AND last <= $2::bigint
             ORDER BY last LIMIT \(batchesMax)
             """)
-    private static let comparison = PostgresStatement(
-        "compare",
-        sql: """
-            SELECT low.last, l.last, l.chain FROM (SELECT min(last) AS last FROM tg.log) low
-            LEFT JOIN tg.log l ON l.last = ANY ($1::bigint[])
-            """)
 
     /// The request as a query.
     package var query: PostgresQuery {
@@ -70,7 +58,6 @@ extension ReadRequest: PostgresRequest {
         case .readDurability: PostgresQuery(Self.settings)
         case .readBatches(let from, let through):
             PostgresQuery(Self.reading, [.integer(from), .integer(through)])
-        case .compare(let positions): PostgresQuery(Self.comparison, [.integers(positions)])
         }
     }
 
@@ -78,22 +65,16 @@ extension ReadRequest: PostgresRequest {
     ///
     /// - Throws: `PostgresError.unexpectedAnswer` when a row or column is missing.
     package func answer(_ rows: [PostgresRow]) throws(PostgresError) -> ReadAnswer {
+        func first() throws(PostgresError) -> PostgresRow {
+            guard let row = rows.first else { throw .unexpectedAnswer }
+            return row
+        }
         switch self {
         case .listen: return .listening
+        case .readStart: return .started(at: try first().integer(0))
+        case .readHead: return .head(try LogPosition(try first(), column: 0))
+        case .readDurability: return .durability(try Durability(try first(), column: 0))
         case .readBatches: return .batchesRead
-        default: break
-        }
-        guard let row = rows.first else { throw .unexpectedAnswer }
-        switch self {
-        case .readStart: return .started(at: try row.integer(0))
-        case .readHead: return .head(try LogPosition(row, column: 0))
-        case .readDurability: return .durability(try Durability(row, column: 0))
-        case .compare, .listen, .readBatches:
-            var positions: [LogPosition] = []
-            for row in rows where !row.isNull(1) {
-                positions.append(try LogPosition(row, column: 1))
-            }
-            return .compared(positions, lowest: try row.integer(0))
         }
     }
 }

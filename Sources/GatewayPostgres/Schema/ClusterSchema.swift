@@ -7,8 +7,6 @@ package enum ClusterSchema {
         package var slice: Int64 = 1_000_000
         /// The number of keys that a version window remembers.
         package var versionKeys: Int64 = 10_000_000
-        /// The limits of a decision, as a JSON object.
-        package var limits = "{}"
 
         /// The defaults.
         package init() {}
@@ -123,12 +121,10 @@ package enum ClusterSchema {
         _ connection: PostgresAdministration, _ settings: Settings
     ) throws(PostgresError) {
         guard try connection.rows("SELECT 1 FROM log_identity").isEmpty else { return }
-        let limits = settings.limits.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "''")
         try connection.execute(
             """
             INSERT INTO log_identity VALUES (1, gen_random_uuid(), 1, \(settings.slice),
-              \(settings.versionKeys), '\(limits)');
+              \(settings.versionKeys), '{}');
             INSERT INTO log_lock VALUES (1);
             INSERT INTO log_floor VALUES (1, 0);
             INSERT INTO owner SELECT part, NULL, 0, 0 FROM generate_series(0, 4098) part;

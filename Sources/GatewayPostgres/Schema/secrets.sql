@@ -1,7 +1,7 @@
--- Adds a secret to a kind whose newest one is `newest`; false if another is, because a second
--- holder of the lease was faster. It is used from `lead` seconds on, by the server's clock: all nodes
--- have read it by then, or are not ready. Of the kind, `keep` stay valid with it; older ones end
--- `grace` seconds after the new one begins.
+-- Adds a secret to a kind whose newest one is `newest`; false if another is, because another node
+-- was faster. It is used from `lead` seconds on, by the server's clock: all nodes have read it by
+-- then, or are not ready. Of the kind, `keep` stay valid with it; older ones end `grace` seconds
+-- after the new one begins.
 CREATE FUNCTION add_secret(
   k text, n text, newest text, lead int, keep int, grace int, value bytea
 ) RETURNS boolean

@@ -114,7 +114,7 @@ CREATE UNLOGGED TABLE heard (
   PRIMARY KEY (part, app, client, node)
 );
 CREATE TABLE owner (
-  part int PRIMARY KEY,               -- 0 to 4095: partitions; then snapshot, retention, rotation
+  part int PRIMARY KEY,               -- 0 to 4095: partitions; then snapshot, retention, secrets
   node int,
   generation bigint NOT NULL,
   clear bigint NOT NULL

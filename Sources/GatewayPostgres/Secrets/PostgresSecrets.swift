@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The secrets of the cluster at one node: reads them every 30 s, and rotates them while the node
-/// holds the lease `rotation`.
+/// The secrets of the cluster at one node: reads them every 30 s, and rotates those whose time has
+/// come.
 package final class PostgresSecrets: Sendable {
     private let reader: SecretReader
 
@@ -10,19 +10,14 @@ package final class PostgresSecrets: Sendable {
     /// - Parameters:
     ///   - address: The servers, with the login of the node.
     ///   - key: The fleet key.
-    ///   - kinds: The kinds that the node needs.
-    ///   - isHolder: Returns whether the node holds the lease `rotation`; called on the thread of
-    ///     the loop.
     ///   - observe: Called after each reading, on the thread of the loop.
     package init(
-        _ address: PostgresAddress, _ key: FleetKey, kinds: [SecretKind] = SecretKind.allCases,
-        timing: SecretTiming = SecretTiming(), on loop: PostgresLoop,
-        isHolder: @escaping @Sendable () -> Bool,
+        _ address: PostgresAddress, _ key: FleetKey, timing: SecretTiming = SecretTiming(),
+        on loop: PostgresLoop,
         observe: @escaping @Sendable (Result<SharedSecrets, PostgresError>) -> Void
     ) {
         let reader = SecretReader(
-            rounds: PostgresRounds(address, on: loop), key: key, kinds: kinds, timing: timing,
-            isHolder: isHolder, observe: observe)
+            rounds: PostgresRounds(address, on: loop), key: key, timing: timing, observe: observe)
         self.reader = reader
         loop.add { SecretTimer(reader) }
     }
@@ -41,22 +36,17 @@ private final class SecretReader: Sendable {
 
     private let rounds: PostgresRounds<SecretRound>
     private let key: FleetKey
-    private let kinds: [SecretKind]
     private let timing: SecretTiming
-    private let isHolder: @Sendable () -> Bool
     private let observe: @Sendable (Result<SharedSecrets, PostgresError>) -> Void
 
     init(
-        rounds: PostgresRounds<SecretRound>, key: FleetKey, kinds: [SecretKind],
-        timing: SecretTiming, isHolder: @escaping @Sendable () -> Bool,
+        rounds: PostgresRounds<SecretRound>, key: FleetKey, timing: SecretTiming,
         observe: @escaping @Sendable (Result<SharedSecrets, PostgresError>) -> Void
     ) {
-        secrets = Mutex(SharedSecrets(kinds: kinds, timing: timing))
+        secrets = Mutex(SharedSecrets(timing: timing))
         self.rounds = rounds
         self.key = key
-        self.kinds = kinds
         self.timing = timing
-        self.isHolder = isHolder
         self.observe = observe
     }
 
@@ -69,7 +59,7 @@ private final class SecretReader: Sendable {
         }
         guard isDue else { return }
         let key = key
-        let round = SecretRound(isHolder: isHolder(), kinds: kinds, timing: timing) {
+        let round = SecretRound(timing: timing) {
             kind throws(SecretError) in try SecretMaterial.row(of: kind, under: key)
         }
         rounds.run(round) { [weak self] in self?.receive($0, sentAt: now) }

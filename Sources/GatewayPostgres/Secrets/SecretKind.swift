@@ -6,21 +6,11 @@ package enum SecretKind: String, Sendable, CaseIterable {
     case webhook
     /// The key that signs tokens of the local issuer.
     case issuer
-    /// The key that seals cursors.
-    case cursor
     /// The key of TLS session tickets.
     case ticket
     /// The key that those of all keyed hashes are derived from: of version windows, events, partitions,
     /// attributes and push addresses.
     case keyHash = "hash-keys"
-
-    /// Whether the secret is never rotated: windows, events and indexes would be void.
-    package var isPermanent: Bool {
-        switch self {
-        case .keyHash: true
-        case .signing, .webhook, .issuer, .cursor, .ticket: false
-        }
-    }
 }
 
 /// The times of the rotation of secrets, seconds.
@@ -33,8 +23,6 @@ package struct SecretTiming: Sendable, Equatable {
     package var tokenLifetime: Int64 = 30 * 86_400
     /// The time after which a signing key is replaced.
     package var signingPeriod: Int64 = 30 * 86_400
-    /// The time after which the cursor seal is replaced; a cursor is valid for at least as long.
-    package var cursorPeriod: Int64 = 90 * 86_400
     /// The time after which the ticket key is replaced.
     package var ticketPeriod: Int64 = 12 * 3_600
 
@@ -59,7 +47,8 @@ package struct SecretTiming: Sendable, Equatable {
         let grace: Int64
     }
 
-    /// Returns the rule of a kind; `nil` for one that is never rotated.
+    /// Returns the rule of a kind; `nil` for one that is never rotated, because windows, events and
+    /// indexes would be void.
     func rule(of kind: SecretKind) -> Rule? {
         switch kind {
         case .signing, .webhook:
@@ -70,7 +59,6 @@ package struct SecretTiming: Sendable, Equatable {
             Rule(
                 period: signingPeriod, lead: cacheTime + Self.silenceMax, kept: 1,
                 grace: tokenLifetime + cacheTime)
-        case .cursor: Rule(period: cursorPeriod, lead: Self.silenceMax, kept: 2, grace: 0)
         case .ticket: Rule(period: ticketPeriod, lead: Self.silenceMax, kept: 3, grace: 0)
         case .keyHash: nil
         }

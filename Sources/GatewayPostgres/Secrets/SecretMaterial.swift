@@ -5,7 +5,6 @@ import GatewaySigning
 package enum SecretMaterial {
     /// The bytes of a ticket key: its name, and the keys of cipher and MAC.
     private static let ticketBytes = 80
-    private static let sealBytes = 32
     private static let hashBytes = 16
 
     /// Returns a new secret of a kind: the PEM text of a private key, or random bytes.
@@ -15,7 +14,6 @@ package enum SecretMaterial {
         let secret =
             switch kind {
             case .signing, .webhook, .issuer: privateKey()
-            case .cursor: SecretBytes(randomCount: sealBytes)
             case .ticket: SecretBytes(randomCount: ticketBytes)
             case .keyHash:
                 SecretBytes(randomCount: hashBytes)

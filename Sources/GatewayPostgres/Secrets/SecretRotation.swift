@@ -1,5 +1,5 @@
-/// Decides the rotation of secrets from the table and the server's time. The holder of the lease
-/// `rotation` acts; the server refuses the second of two holders.
+/// Decides the rotation of secrets from the table and the server's time. The server refuses the
+/// second of two nodes that decide the same.
 package struct SecretRotation: Sendable, Equatable {
     /// A secret to add.
     package struct Addition: Sendable, Equatable {

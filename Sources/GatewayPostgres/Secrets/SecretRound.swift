@@ -1,5 +1,5 @@
-/// Reads the secrets of the cluster; at the holder of the lease `rotation` also rotates them, and
-/// reads them once more.
+/// Reads the secrets of the cluster, rotates those whose time has come, and then reads once more.
+/// Any node may rotate: of two that make a secret at once, the server takes the first.
 package struct SecretRound: PostgresRound {
     /// A secret that was made for one row.
     package struct NewSecret: Sendable {
@@ -23,7 +23,6 @@ package struct SecretRound: PostgresRound {
         package var serverTime: Int64
     }
 
-    private let isHolder: Bool
     private let kinds: [SecretKind]
     private let timing: SecretTiming
     private let make: @Sendable (SecretKind) throws(SecretError) -> NewSecret
@@ -34,10 +33,9 @@ package struct SecretRound: PostgresRound {
     ///
     /// - Parameter make: Returns a new secret for the row of a kind.
     package init(
-        isHolder: Bool, kinds: [SecretKind] = SecretKind.allCases, timing: SecretTiming,
+        kinds: [SecretKind] = SecretKind.allCases, timing: SecretTiming,
         make: @escaping @Sendable (SecretKind) throws(SecretError) -> NewSecret
     ) {
-        self.isHolder = isHolder
         self.kinds = kinds
         self.timing = timing
         self.make = make
@@ -50,7 +48,7 @@ package struct SecretRound: PostgresRound {
     ) -> RoundStep<SecretRequest, Outcome> {
         switch answer {
         case .success(.secrets(let rows, let serverTime)):
-            let requests = hasRotated || !isHolder ? [] : rotation(of: rows, at: serverTime)
+            let requests = hasRotated ? [] : rotation(of: rows, at: serverTime)
             hasRotated = true
             guard requests.isEmpty else {
                 unanswered = requests.count

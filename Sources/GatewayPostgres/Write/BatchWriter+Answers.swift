@@ -83,10 +83,7 @@ extension BatchWriter {
         // Nothing is written on a server before the node's own history was found on it.
         guard identity.logID == logID ?? identity.logID,
             asked == nil || identity.chain == asked?.chain
-        else {
-            actions.append(.reportLostTail(position))
-            return disconnect(.tailLost, at: now, using: &generator)
-        }
+        else { return disconnect(.tailLost, at: now, using: &generator) }
         logID = identity.logID
         phase = .fencing(identity)
         send([.fence], at: now)
@@ -113,7 +110,6 @@ extension BatchWriter {
             return disconnect(.notDurable(objection), at: now, using: &generator)
         }
         if let position {
-            statistics.recoveredBatches += 1
             advance(to: position)
             for (ticket, outcome) in batch.outcomes(last: position.last) {
                 complete(ticket, outcome)
@@ -169,7 +165,6 @@ extension BatchWriter {
                 return failed(.unexpectedAnswer, at: now, using: &generator)
             }
             if let position {
-                statistics.batches += 1
                 if batch.removesApp { mustDelete = true }
                 advance(to: position)
             }
@@ -179,7 +174,6 @@ extension BatchWriter {
             phase = .ready
             beginBatch(at: now)
         case .failure(.raced):
-            statistics.racedBatches += 1
             wasRaced = true
             retried = batch.waiting + retried
             phase = .ready
@@ -189,7 +183,6 @@ extension BatchWriter {
             phase = .ready
             beginBatch(at: now)
         case .failure(.fenced):
-            statistics.fencedBatches += 1
             // The new connection fences again.
             failed(.fenced, at: now, using: &generator)
         case .failure(let error):

@@ -42,8 +42,6 @@ package struct BatchWriter: Sendable {
         case becomeReady(ServerIdentity)
         /// The writer accepts nothing.
         case becomeUnready(Unreadiness)
-        /// The server has another history than the node's; the writer waits for ``adopt(_:)``.
-        case reportLostTail(LogPosition?)
     }
 
     /// The reason why a node does not accept writes.
@@ -54,29 +52,16 @@ package struct BatchWriter: Sendable {
         case notDurable(String)
         /// The schema, the login or the settings have to be changed by an operator.
         case misconfigured(PostgresError)
-        /// The server has another history.
+        /// The server has another history than the node: it writes nothing more.
         case tailLost
 
         package var description: String {
             switch self {
             case .disconnected(let error), .misconfigured(let error): "\(error)"
             case .notDurable(let reason): reason
-            case .tailLost: "the server's log has another history; the node reloads it"
+            case .tailLost: "the server's log has another history; the node ends"
             }
         }
-    }
-
-    /// The statistics of the writer, counted from its start.
-    package struct Statistics: Sendable, Equatable {
-        /// The batches that were appended and confirmed.
-        package var batches = 0
-        /// The batches with an unknown outcome that were looked for and found.
-        package var recoveredBatches = 0
-        /// The refusals by the generation: another process uses the same login.
-        package var fencedBatches = 0
-        /// The batches that were probed again because another node wrote the same event,
-        /// client or catalog.
-        package var racedBatches = 0
     }
 
     enum Phase {
@@ -97,7 +82,7 @@ package struct BatchWriter: Sendable {
         case announcing
         /// Deletes rows of removed apps.
         case deleting
-        /// Waits until the node has reloaded.
+        /// Found another history, and does nothing more.
         case halted
     }
 
@@ -144,8 +129,6 @@ package struct BatchWriter: Sendable {
     /// The server that the writer is ready on.
     private var identity: ServerIdentity?
     var actions: [Action] = []
-    /// The statistics so far.
-    package internal(set) var statistics = Statistics()
 
     /// Creates a writer that connects at its first ``tick(at:using:)``.
     ///
@@ -153,16 +136,14 @@ package struct BatchWriter: Sendable {
     ///   - requirement: What an accepted post promises.
     ///   - position: The position up to which the node knows the log; `nil` if it knows nothing,
     ///     so that any history is right.
-    ///   - logID: The identity of the log, if the node knows it.
     package init(
-        _ requirement: Durability.Requirement, position: LogPosition?, logID: UInt128? = nil,
+        _ requirement: Durability.Requirement, position: LogPosition?,
         limits: BatchLimits = BatchLimits(), at now: Int64
     ) {
         self.requirement = requirement
         self.limits = limits
         pacing = RequestPacing(deadlineMilliseconds: limits.deadline)
         self.position = position
-        self.logID = logID
         phase = .idle(until: now)
         unreadySince = now
         waiting = FairQueue(
@@ -242,17 +223,6 @@ package struct BatchWriter: Sendable {
             disconnect(.disconnected(.deadline), at: now, using: &generator)
         }
         return removeActions()
-    }
-
-    /// Goes on with another history after the node has reloaded.
-    ///
-    /// - Parameters:
-    ///   - position: The position up to which the node knows the log now; `nil` if it knows nothing.
-    ///   - logID: The identity of the log; `nil` if any is right.
-    package mutating func adopt(_ position: LogPosition?, logID: UInt128?, at now: Int64) {
-        self.position = position
-        self.logID = logID
-        if case .halted = phase { phase = .idle(until: now) }
     }
 
     /// Tells the writer a position that was read and is durable.

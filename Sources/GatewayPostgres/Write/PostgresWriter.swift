@@ -16,7 +16,6 @@ package final class PostgresWriter: Sendable {
         case notify
         case fence
         case advance(LogPosition)
-        case adopt(LogPosition?, logID: UInt128?)
     }
 
     private let inbox: CommandInbox<Command>
@@ -73,12 +72,6 @@ package final class PostgresWriter: Sendable {
 
     /// Tells the writer a position that was read and is durable.
     package func advance(to position: LogPosition) { inbox.append(.advance(position)) }
-
-    /// Goes on from another history, after the node has reloaded.
-    package func adopt(_ position: LogPosition?, logID: UInt128?) {
-        inbox.append(.adopt(position, logID: logID))
-    }
-
 }
 
 /// Acts for a ``BatchWriter`` on the thread of the loop.
@@ -108,7 +101,7 @@ private final class WriterMember: PostgresLoop.Member {
             switch command {
             case .append(_, _, _, let complete): complete(.refused(.unavailable))
             case .read(_, let complete): complete(.refused(.unavailable))
-            case .notify, .fence, .advance, .adopt: break
+            case .notify, .fence, .advance: break
             }
         }
         for complete in completions.values { complete(.unknown) }
@@ -141,7 +134,6 @@ private final class WriterMember: PostgresLoop.Member {
         case .notify: writer.requestNotification()
         case .fence: perform(writer.requestFence(at: now), at: now)
         case .advance(let position): writer.advance(to: position)
-        case .adopt(let position, let logID): writer.adopt(position, logID: logID, at: now)
         }
     }
 
@@ -168,7 +160,6 @@ private final class WriterMember: PostgresLoop.Member {
                 readings.removeValue(forKey: ticket)?(outcome)
             case .becomeReady(let identity): observe(.ready(identity))
             case .becomeUnready(let reason): observe(.unready(reason))
-            case .reportLostTail: break
             }
         }
     }
