@@ -106,7 +106,7 @@ let package = Package(
         .target(
             name: "GatewayStorage",
             dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
-        // The log of several nodes on one PostgreSQL; no gateway serves from it yet.
+        // The log of several nodes on one PostgreSQL.
         .target(
             name: "GatewayPostgres",
             dependencies: [

@@ -179,12 +179,12 @@ package final class FleetRecords: EngineRecords, BatchSource {
 
     // MARK: Pushes
 
-    /// None: a node does not push yet.
+    /// None: a node does not record its attempts to push yet.
     package func pushAttempts(
         _ query: PushAttemptQuery, limit: Int
     ) async throws -> [PushAttemptRow] { [] }
 
-    /// None: a node does not push yet.
+    /// None: a node has only those that all nodes share; see ``FleetProviderTokens``.
     package func providerTokens() async throws -> [ProviderTokenRow] { [] }
 }
 

@@ -72,7 +72,7 @@ package final class PushLoop: @unchecked Sendable {
 
     /// The interval at which changes are persisted.
     private static let savingInterval = TimeAmount.seconds(1)
-    /// The interval between censuses; a statusCounts visits every client.
+    /// The interval between two counts of the clients by status; each visits every client.
     private static let censusInterval = TimeAmount.seconds(10)
     /// The maximum number of clients, and of attempts, persisted in one transaction.
     static let savedMax = 1_000
@@ -159,7 +159,7 @@ package final class PushLoop: @unchecked Sendable {
         }.get()
     }
 
-    /// The states of all clients, up to a statusCounts interval ago.
+    /// The numbers of clients by status, as last counted.
     package var standings: PushScheduler.StatusCounts { lastStatusCounts.withLock { $0 } }
 
     /// Evaluates a question about the scheduler's state at its time, in monotonic milliseconds.
@@ -491,7 +491,7 @@ package final class PushLoop: @unchecked Sendable {
         act()
     }
 
-    /// Takes a statusCounts of all clients, and schedules the next.
+    /// Counts the clients by status, and schedules the next count.
     private func count() {
         guard !isStopping else { return }
         let statusCounts = scheduler.statusCounts(now: now)

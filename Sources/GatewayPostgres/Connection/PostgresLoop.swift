@@ -4,8 +4,7 @@ import Synchronization
 
 /// A thread that waits for the sockets of a node's few sessions, and runs their owners.
 ///
-/// Looking for what is ready is linear in the number of members, which is at most eight: a login
-/// has no more connections.
+/// Looking for what is ready is linear in the number of members, which is at most four.
 package final class PostgresLoop: Sendable {
     /// The owner of a session. It is created, called and freed on the loop's thread.
     package protocol Member: AnyObject {

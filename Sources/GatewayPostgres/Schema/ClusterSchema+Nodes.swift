@@ -27,8 +27,7 @@ extension ClusterSchema {
         /// Creates the role, which has no password. Needs the right to create roles.
         package func create(_ connection: PostgresAdministration) throws(PostgresError) {
             // A name of `a` to `z` may still be a word of SQL.
-            // A node has five, and one more while it starts; the process that it replaces may still
-            // have its own.
+            // A node has eight at most; the process that it replaces may still have some of its own.
             try connection.execute("CREATE ROLE \"\(name)\" LOGIN CONNECTION LIMIT 12")
         }
     }
