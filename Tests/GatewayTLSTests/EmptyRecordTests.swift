@@ -47,31 +47,12 @@ import Testing
     @Test func emptyRecordsEndAConnection() throws {
         let server = try server()
         defer { server.stop() }
-        let client = try server.client {
-            $0.version = TLS1_3_VERSION
-            $0.suites = "TLS_AES_128_GCM_SHA256"
-        }
-        TrafficSecrets.observe(SSL_get_SSL_CTX(client.ssl))
-        let secrets = try #require(TrafficSecrets.attach(to: client.ssl))
-        defer { TrafficSecrets.free(secrets) }
-        try client.handshake()
-        let keys = TrafficKeys(secret: secrets.pointee.client.bytes, recordNumber: 0)
-        var layer = RecordLayer(suite: .aes128GCM, sending: keys, receiving: keys)
-        let cipher = try #require(RecordCipher())
-        let wire = try #require(MemoryBIO.ofThread())
-        let expander = try #require(HKDFExpander())
-        let isPrepared = layer.prepare(expander)
-        #expect(isPrepared)
+        let sealing = try SealingClient(server)
+        let nothing = (RecordContent.applicationData, [UInt8]())
         for _ in 0..<40 {
-            wire.begin()
-            for count in Array(repeating: 0, count: 31) + [1] {
-                let isSealed = pattern(count).withUnsafeBytes { cipher.seal($0, &layer, to: wire) }
-                #expect(isSealed)
-            }
-            try client.sendPlain(Array(wire.output))
-            wire.finish()
+            try sealing.send(Array(repeating: nothing, count: 31) + [(.applicationData, [1])])
         }
-        try expectEnd(of: client, at: server)
+        try expectEnd(of: sealing.client, at: server)
     }
 
     /// How a client may cut and pad its content.

@@ -232,6 +232,54 @@ import Testing
         try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
     }
 
+    /// How a stream ends, as its reader sees it.
+    enum End: Sendable {
+        case goodbye
+        /// The end of TCP alone.
+        case nothing
+        /// An alert that OpenSSL describes with these words.
+        case alert(String)
+    }
+
+    /// What a reader says about the connection, in records that open.
+    @Test(
+        arguments: [
+            ([(.alert, [1, 0]), (.applicationData, [1])], .goodbye),
+            // It may say first that the user has left.
+            ([(.alert, [1, 90]), (.alert, [1, 0])], .goodbye),
+            ([(.alert, [2, 80])], .nothing),
+            ([(.alert, [2])], .alert("decode error")),
+            ([(.handshake, [24, 0, 0, 1, 2])], .alert("illegal parameter")),
+            ([(.handshake, [20, 0, 0, 0])], .alert("unexpected message")),
+            // The next keys are announced, and not used.
+            (
+                [(.handshake, [24, 0, 0, 1, 0]), (.applicationData, [1])], .alert("bad record mac")
+            ),
+        ] as [([(RecordContent, [UInt8])], End)])
+    func whatAReaderSaysEndsItsStream(records: [(RecordContent, [UInt8])], end: End) throws {
+        let house = try StreamHouse()
+        defer { house.stop() }
+        let sealing = try SealingClient(house.server)
+        let connection = try house.server.connection()
+        connection.seen.wait { $0.first == .open(nil) }
+        let stream = try #require(try house.adopt(connection))
+        #expect(try !stream.keepsOpenSSL)
+        try sealing.send(records)
+        var failure: String?
+        do {
+            _ = try sealing.client.readToGoodbye()
+        } catch {
+            failure = "\(error)"
+        }
+        switch end {
+        case .goodbye: #expect(failure == nil)
+        case .nothing: #expect(failure?.contains("alert") == false)
+        case .alert(let words): #expect(failure?.contains(words) == true, "\(failure ?? "")")
+        }
+        stream.news.wait { $0 == [.inputClosed] }
+        #expect(try stream.send([1]) == .refused)
+    }
+
     /// A record that is changed, repeated or omitted.
     @Test func aReplayIsNoRecord() throws {
         let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }

@@ -285,32 +285,37 @@ struct RecordTests {
             ([0, 0, 0], nil, 0, .unexpectedMessage),
             ([UInt8](repeating: 1, count: 16_386), nil, 0, .recordOverflow),
         ]
-        for (inner, type, count, alert) in cases {
-            let (sending, receiving) = pair(.aes128GCM, 9)
-            var left = sending
-            let isPrepared = left.prepare(expander)
-            #expect(isPrepared)
-            var record = try seal(inner: inner, with: &left)
-            let place = RecordLayer.allocate(receiving)
-            defer { RecordLayer.free(place) }
-            record.withUnsafeMutableBytes {
-                switch cipher.open($0, place) {
-                case .content(let opened, let content):
-                    #expect(opened == type)
-                    #expect(content.count == count)
-                case .refused(let refused):
-                    #expect(refused == alert)
+        // The version in a header has no meaning, but is authenticated as it came (section 5.1).
+        for version: UInt8 in [1, 3] {
+            for (inner, type, count, alert) in cases {
+                let (sending, receiving) = pair(.aes128GCM, 9)
+                var left = sending
+                let isPrepared = left.prepare(expander)
+                #expect(isPrepared)
+                var record = try seal(inner: inner, minorVersion: version, with: &left)
+                let place = RecordLayer.allocate(receiving)
+                defer { RecordLayer.free(place) }
+                record.withUnsafeMutableBytes {
+                    switch cipher.open($0, place) {
+                    case .content(let opened, let content):
+                        #expect(opened == type)
+                        #expect(content.count == count)
+                    case .refused(let refused):
+                        #expect(refused == alert)
+                    }
                 }
             }
         }
     }
 
     /// Returns a record of any inner plaintext, made with OpenSSL alone.
-    private func seal(inner: [UInt8], with layer: inout RecordLayer) throws -> [UInt8] {
+    private func seal(
+        inner: [UInt8], minorVersion: UInt8, with layer: inout RecordLayer
+    ) throws -> [UInt8] {
         let context = try #require(EVP_CIPHER_CTX_new())
         defer { EVP_CIPHER_CTX_free(context) }
         let body = inner.count + 16
-        let header: [UInt8] = [23, 3, 3, UInt8(body >> 8), UInt8(body & 255)]
+        let header: [UInt8] = [23, 3, minorVersion, UInt8(body >> 8), UInt8(body & 255)]
         var sealed = [UInt8](repeating: 0, count: body)
         var count: Int32 = 0
         EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nil, nil, nil)

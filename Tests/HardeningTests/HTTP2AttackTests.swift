@@ -215,6 +215,26 @@ struct HTTP2AttackTests {
         #expect(outcome.goAways.isEmpty)
     }
 
+    @Test("A hundred requests at once are answered, one more is refused", arguments: [100, 101])
+    func concurrentRequests(_ count: Int) async throws {
+        // SETTINGS_INITIAL_WINDOW_SIZE of 0: no answer can end.
+        let noWindow = Frames.frame(.settings, [0, 4, 0, 0, 0, 0])
+        let requests = (0..<UInt32(count)).flatMap { Self.get(2 * $0 + 1) }
+        let outcome = try await attack(noWindow + requests) {
+            $0.resets.contains(201) || count == 100 && $0.statuses.count == 100
+        }
+        if count == 100 {
+            #expect(
+                outcome.statuses.count == 100 && outcome.statuses.values.allSatisfy { $0 == 200 })
+            #expect(outcome.resets.isEmpty && outcome.goAways.isEmpty)
+        } else {
+            // By a reset of the stream, or by the end of the connection.
+            #expect(
+                outcome.resets.contains(201) || (!outcome.goAways.isEmpty && outcome.isClosed),
+                "\(outcome)")
+        }
+    }
+
     @Test("A path with bytes that are no UTF-8 is 400 or reset")
     func brokenPath() async throws {
         let backend = try await Target.shared().backend
