@@ -331,7 +331,7 @@ let package = Package(
             name: "APNsSimulatorTests",
             dependencies: [
                 "APNsSimulator", "GatewaySigning", "GatewayTestSupport", "GatewayTLS",
-                "WidgetModel", "NIOCore", "NIOEmbedded", "NIOHPACK", "NIOHTTP2",
+                "WidgetModel",
             ]),
         .testTarget(
             name: "TimelineClientTests",

@@ -46,15 +46,6 @@ import Testing
         #expect(answered == (isTaken ? .taken : .refused(.invalidProviderToken)))
     }
 
-    @Test func aTokenExpiresWhileItIsUsed() throws {
-        var fixture = try JudgeFixture()
-        let request = try fixture.request()
-        #expect(fixture.answer(to: request) == .taken)
-        fixture.moment.wall += 61 * Self.minute
-        #expect(
-            try fixture.answer(to: fixture.request()) == .refused(.expiredProviderToken))
-    }
-
     @Test func aKeyOfTheOtherEnvironmentIsRefused() throws {
         let team = try TeamKey()
         var fixture = try JudgeFixture { $0.keys = [try team.registered([.production])] }
@@ -86,29 +77,5 @@ import Testing
                 == (isTaken ? .taken : .refused(.tooManyProviderTokenUpdates)))
         // If the new token is rejected, the previous one stays valid.
         if !isTaken { #expect(try fixture.answer(to: fixture.request()) == .taken) }
-    }
-
-    @Test func tokensAreCounted() throws {
-        var fixture = try JudgeFixture()
-        var request = try fixture.request()
-        for _ in 0..<3 { _ = fixture.send(request) }
-        request.authorization = try fixture.team.bearer(issuedAt: Self.second + 1)
-        fixture.connect()
-        _ = fixture.send(request)
-        request.authorization = "bearer nobody"
-        _ = fixture.send(request)
-        #expect(
-            fixture.apns.record.providerTokens.map(\.issuedAt) == [Self.second, Self.second + 1])
-    }
-
-    @Test func aCertificateNeedsNoToken() throws {
-        var fixture = try JudgeFixture(certificate: PushRules.topics(ofApp: "com.mygame"))
-        var request = try fixture.request()
-        request.authorization = nil
-        #expect(fixture.answer(to: request) == .taken)
-        request.topic = "com.other.push-type.widgets"
-        #expect(fixture.answer(to: request) == .refused(.topicDisallowed))
-        request.topic = nil
-        #expect(fixture.answer(to: request) == .refused(.missingTopic))
     }
 }

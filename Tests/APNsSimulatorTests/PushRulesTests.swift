@@ -1,9 +1,12 @@
 import APNsSimulator
 import Testing
 
-/// One test for each rule about a request's form.
+/// The rules about a request's form.
 @Suite struct PushRulesTests {
-    private func answer(_ change: (inout PushRequest) -> Void) throws -> PushAnswer? {
+    private typealias Change = (inout PushRequest) -> Void
+    private typealias Setter = (inout PushRequest, String?) -> Void
+
+    private func answer(_ change: Change) throws -> PushAnswer? {
         var fixture = try JudgeFixture { $0.rules.apps = ["com.mygame"] }
         var request = try fixture.request()
         change(&request)
@@ -14,125 +17,68 @@ import Testing
         return answer
     }
 
-    @Test func aPushWithoutFaultsIsTaken() throws {
-        #expect(try answer { _ in } == .taken)
-    }
+    private static let longestID = String(repeating: "é", count: 32)
 
-    @Test func aPushMayLeaveOutWhatHasADefault() throws {
-        let answer = try answer {
-            $0.id = nil
-            $0.priority = nil
-            $0.expiration = nil
+    @Test func whatIsAllowedIsTaken() throws {
+        var changes: [Change] = [
+            { _ in },
+            { ($0.id, $0.priority, $0.expiration) = (nil, nil, nil) },
+            { ($0.pushType, $0.topic, $0.priority) = ("background", "com.mygame", "5") },
+            { $0.collapseID = Self.longestID },
+            { ($0.pushType, $0.topic) = ("controls", "com.mygame.push-type.controls") },
+            { ($0.pushType, $0.topic) = ("alert", "com.mygame") },
+            { $0.bodyBytes = 4_096 },
+        ]
+        for priority in ["1", "5", "10"] { changes.append { $0.priority = priority } }
+        for (number, change) in changes.enumerated() {
+            #expect(try answer(change) == .taken, "\(number)")
         }
-        #expect(answer == .taken)
     }
 
-    @Test func onlyPOSTIsTaken() throws {
-        #expect(try answer { $0.method = "GET" } == .refused(.methodNotAllowed))
-    }
-
-    @Test(arguments: ["/", "/3/device", "/2/device/0a", "/3/device/0a/0b", "/3/Device/0a"])
-    func anotherPathIsRefused(path: String) throws {
-        #expect(try answer { $0.path = path } == .refused(.badPath))
-    }
-
-    @Test func aPathWithoutDeviceTokenIsRefused() throws {
-        #expect(try answer { $0.path = "/3/device/" } == .refused(.missingDeviceToken))
-    }
-
-    @Test(arguments: ["0", "0g", "0a0b0", "%30a"])
-    func aDeviceTokenThatIsNotHexadecimalIsRefused(token: String) throws {
-        #expect(try answer { $0.path = "/3/device/" + token } == .refused(.badDeviceToken))
-    }
-
-    @Test func aRepeatedFieldIsRefused() throws {
-        let answer = try answer { $0.take("apns-topic", "com.mygame.push-type.widgets") }
-        #expect(answer == .refused(.duplicateHeaders))
-    }
-
-    @Test(arguments: [
-        "", "1", "00000000-0000-4000-8000-00000000000G", "00000000-0000-4000-8000-00000000000A",
-        "00000000000040008000000000000001", "00000000-0000-4000-8000-0000000000011",
-        "00000000-0000-4000-80000-00000000001",
-    ])
-    func anIDThatIsNoLowercaseUUIDIsRefused(id: String) throws {
-        #expect(try answer { $0.id = id } == .refused(.badMessageID))
-    }
-
-    @Test(arguments: ["", "-1", "1.5", "soon", "99999999999999999999"])
-    func anExpirationThatIsNoNumberIsRefused(expiration: String) throws {
-        #expect(try answer { $0.expiration = expiration } == .refused(.badExpirationDate))
-    }
-
-    @Test(arguments: ["0", "2", "high", "", "11"])
-    func anotherPriorityIsRefused(priority: String) throws {
-        #expect(try answer { $0.priority = priority } == .refused(.badPriority))
-    }
-
-    @Test(arguments: ["1", "5", "10"]) func thePrioritiesAreTaken(priority: String) throws {
-        #expect(try answer { $0.priority = priority } == .taken)
-    }
-
-    @Test(arguments: [("10", false), ("1", false), (nil as String?, false), ("5", true)])
-    func aBackgroundPushHasPriority5(priority: String?, isTaken: Bool) throws {
-        let answer = try answer {
-            $0.pushType = "background"
-            $0.topic = "com.mygame"
-            $0.priority = priority
+    @Test func whatIsNotIsRefusedWithItsReason() throws {
+        var cases: [(APNsReason, Change)] = [
+            (.methodNotAllowed, { $0.method = "GET" }),
+            (.missingDeviceToken, { $0.path = "/3/device/" }),
+            (.duplicateHeaders, { $0.take("apns-topic", "com.mygame.push-type.widgets") }),
+            (.badCollapseID, { $0.collapseID = Self.longestID + "a" }),
+            (.invalidPushType, { $0.pushType = "widget" }),
+            (.missingTopic, { $0.topic = nil }),
+            (.topicDisallowed, { $0.topic = "com.other.push-type.widgets" }),
+            (.payloadEmpty, { ($0.body, $0.bodyBytes) = ([], 0) }),
+            (.payloadTooLarge, { $0.bodyBytes = 4_097 }),
+        ]
+        func add(_ reason: APNsReason, _ values: [String?], _ change: @escaping Setter) {
+            for value in values { cases.append((reason, { change(&$0, value) })) }
         }
-        #expect(answer == (isTaken ? .taken : .refused(.badPriority)))
-    }
-
-    @Test func aCollapseIDHasAtMost64Bytes() throws {
-        let most = String(repeating: "é", count: 32)
-        #expect(try answer { $0.collapseID = most } == .taken)
-        #expect(try answer { $0.collapseID = most + "a" } == .refused(.badCollapseID))
-    }
-
-    @Test func anUnknownPushTypeIsRefused() throws {
-        #expect(try answer { $0.pushType = "widget" } == .refused(.invalidPushType))
-    }
-
-    @Test func aTopicIsNeeded() throws {
-        #expect(try answer { $0.topic = nil } == .refused(.missingTopic))
-    }
-
-    @Test(arguments: [
-        "", "com.mygame", ".push-type.widgets", "com.mygame.push-type.controls",
-        "com.my game.push-type.widgets",
-    ])
-    func aTopicThatIsNotOfThePushTypeIsRefused(topic: String) throws {
-        #expect(try answer { $0.topic = topic } == .refused(.badTopic))
-    }
-
-    @Test func theTopicOfAnotherAppIsDisallowed() throws {
-        let answer = try answer { $0.topic = "com.other.push-type.widgets" }
-        #expect(answer == .refused(.topicDisallowed))
-    }
-
-    @Test(arguments: [
-        ("widgets", ".push-type.widgets"), ("controls", ".push-type.controls"), ("alert", ""),
-    ])
-    func eachPushTypeHasItsTopic(type: String, suffix: String) throws {
-        let answer = try answer {
-            $0.pushType = type
-            $0.topic = "com.mygame" + suffix
+        add(.badPath, ["/", "/3/device", "/2/device/0a", "/3/device/0a/0b", "/3/Device/0a"]) {
+            $0.path = $1 ?? ""
         }
-        #expect(answer == .taken)
-    }
-
-    @Test func aPayloadIsNeeded() throws {
-        let answer = try answer {
-            $0.body = []
-            $0.bodyBytes = 0
+        add(.badDeviceToken, ["0", "0g", "0a0b0", "%30a"]) { $0.path = "/3/device/" + ($1 ?? "") }
+        add(
+            .badMessageID,
+            [
+                "", "1", "00000000-0000-4000-8000-00000000000G",
+                "00000000-0000-4000-8000-00000000000A", "00000000000040008000000000000001",
+                "00000000-0000-4000-8000-0000000000011", "00000000-0000-4000-80000-00000000001",
+            ]
+        ) { $0.id = $1 }
+        add(.badExpirationDate, ["", "-1", "1.5", "soon", "99999999999999999999"]) {
+            $0.expiration = $1
         }
-        #expect(answer == .refused(.payloadEmpty))
-    }
-
-    @Test(arguments: [(4_096, true), (4_097, false)])
-    func aPayloadHasAtMost4096Bytes(bytes: Int, isTaken: Bool) throws {
-        let answer = try answer { $0.bodyBytes = bytes }
-        #expect(answer == (isTaken ? .taken : .refused(.payloadTooLarge)))
+        add(.badPriority, ["0", "2", "high", "", "11"]) { $0.priority = $1 }
+        add(.badPriority, ["10", "1", nil]) {
+            ($0.pushType, $0.topic, $0.priority) = ("background", "com.mygame", $1)
+        }
+        add(
+            .badTopic,
+            [
+                "", "com.mygame", ".push-type.widgets", "com.mygame.push-type.controls",
+                "com.my game.push-type.widgets",
+            ]
+        ) { $0.topic = $1 }
+        for (number, (reason, change)) in cases.enumerated() {
+            #expect(try answer(change) == .refused(reason), "\(number)")
+        }
     }
 
     @Test func onlySoMuchOfABodyIsKept() {

@@ -1,7 +1,8 @@
 import APNsSimulator
 import Testing
 
-/// The outcomes of pushes, streams and connections.
+/// The rules of streams, of repeats and of chance. What else becomes of a push is tested with the
+/// gateway as its client.
 @Suite struct SimulatedAPNsTests {
     private static let device = JudgeFixture.token
 
@@ -70,82 +71,6 @@ import Testing
         #expect(answer.status == reason.status && answer.reason == reason.rawValue)
         #expect(answer.body == #"{"reason":"\#(reason.rawValue)","timestamp":17}"#)
         #expect(fixture.apns.record.devices[Self.device]?.taken == 0)
-    }
-
-    @Test func aScriptIsFollowedAndItsLastGoesOn() throws {
-        var fixture = try scripted([.refused(.internalServerError), .refused(.shutdown), .take])
-        #expect(try fixture.answer(to: fixture.request()) == .refused(.internalServerError))
-        #expect(try fixture.answer(to: fixture.request()) == .refused(.shutdown))
-        for _ in 0..<3 { #expect(try fixture.answer(to: fixture.request()) == .taken) }
-        let device = try #require(fixture.apns.record.devices[Self.device])
-        #expect(device.requests == 5 && device.taken == 3 && device.pushes.count == 3)
-        #expect(device.pushes.first?.request.authorization == nil)
-    }
-
-    @Test func aSlowAnswerComesAfterItsTime() throws {
-        var fixture = try scripted([.slow(50, .taken)])
-        #expect(try fixture.send(fixture.request()) == [.wait(stream: 3, milliseconds: 50)])
-        #expect(fixture.apns.record.devices[Self.device]?.taken == 0)
-        var effects: [SimulatedAPNs.Effect] = []
-        fixture.apns.waited(3, on: fixture.connection, at: fixture.moment, &effects)
-        #expect(effects.count == 1 && isAnswer(effects[0], .taken))
-        #expect(fixture.apns.record.devices[Self.device]?.taken == 1)
-        fixture.apns.waited(3, on: fixture.connection, at: fixture.moment, &effects)
-        #expect(effects.count == 1)
-    }
-
-    @Test(arguments: [true, false]) func silenceMayHideATakenPush(isTaken: Bool) throws {
-        var fixture = try scripted([.silence(isTaken: isTaken)])
-        #expect(try fixture.send(fixture.request()) == [])
-        #expect(fixture.apns.record.devices[Self.device]?.taken == (isTaken ? 1 : 0))
-    }
-
-    @Test func aStreamIsReset() throws {
-        var fixture = try scripted([.resetStream(isTaken: false), .refuseStream])
-        #expect(try fixture.send(fixture.request()) == [.reset(stream: 3, isRefused: false)])
-        #expect(try fixture.send(fixture.request()) == [.reset(stream: 5, isRefused: true)])
-    }
-
-    @Test func aConnectionIsReset() throws {
-        var fixture = try scripted([.resetConnection(isTaken: true)])
-        #expect(try fixture.send(fixture.request()) == [.cut])
-        #expect(fixture.apns.record.devices[Self.device]?.taken == 1)
-        fixture.apns.closed(fixture.connection)
-        #expect(fixture.apns.record.openConnections == 0)
-    }
-
-    @Test func goAwayLeavesOutThePushThatCausedIt() throws {
-        var fixture = try scripted([.goAway(reason: "Shutdown", includesThis: false)])
-        fixture.apns.script("0b", [.slow(10, .taken)])
-        _ = try fixture.send(fixture.request(to: "0b"))
-        #expect(
-            try fixture.send(fixture.request())
-                == [.goAway(lastStream: 3, reason: "Shutdown")])
-        // Requests in flight are dropped; earlier ones are still answered.
-        #expect(try fixture.send(fixture.request()) == [])
-        var effects: [SimulatedAPNs.Effect] = []
-        fixture.apns.waited(3, on: fixture.connection, at: fixture.moment, &effects)
-        #expect(effects.count == 2 && isAnswer(effects[0], .taken) && effects[1] == .close)
-        #expect(fixture.apns.record.taken == 2)
-    }
-
-    @Test func goAwayMayIncludeThePushThatCausedIt() throws {
-        var fixture = try scripted([.goAway(reason: "Shutdown", includesThis: true)])
-        let effects = try fixture.send(fixture.request())
-        #expect(effects.count == 3 && isAnswer(effects[0], .taken))
-        #expect(effects[1...] == [.goAway(lastStream: 3, reason: "Shutdown"), .close])
-        #expect(fixture.apns.record.devices[Self.device]?.taken == 1)
-    }
-
-    @Test func allConnectionsAreEndedByGoAway() throws {
-        var fixture = try scripted([.silence(isTaken: false)])
-        let first = fixture.connection
-        _ = try fixture.send(fixture.request())
-        fixture.connect()
-        let told = fixture.apns.goAway(reason: "BadCertificate")
-        #expect(told.map(\.connection) == [first, fixture.connection])
-        #expect(told[0].effects == [.goAway(lastStream: 3, reason: "BadCertificate")])
-        #expect(told[1].effects == [.goAway(lastStream: 0, reason: "BadCertificate"), .close])
     }
 
     // MARK: Violations by clients
@@ -229,15 +154,5 @@ import Testing
             let count = once.values.filter { $0 == fault }.count
             #expect((60...140).contains(count), "\(count)")
         }
-    }
-
-    @Test func aTokenThatAFaultEndedStaysDead() throws {
-        var fixture = try JudgeFixture(certificate: PushRules.topics(ofApp: "com.mygame")) {
-            $0.faults = [PushFault(.refused(.unregistered, timestamp: 5), share: 500_000)]
-        }
-        for _ in 0..<20 { _ = try fixture.send(fixture.request()) }
-        let device = try #require(fixture.apns.record.devices[Self.device])
-        #expect(device.isDead)
-        #expect(fixture.apns.record.violations[.pushedToDead] == 19 - device.taken)
     }
 }
