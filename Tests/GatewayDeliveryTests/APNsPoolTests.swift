@@ -6,8 +6,8 @@ import WidgetModel
 
 @testable import GatewayDelivery
 
-/// A pool's reaction to everything that APNs is known to answer, over TLS: a test for each row of
-/// the table of statuses and reasons, with the table's own names.
+/// What a pool does, over TLS, about every kind of answer. `APNsReactionTests` has each row of the
+/// table of statuses and reasons.
 @Suite(.timeLimit(.minutes(2))) struct APNsPoolTests {
     /// Returns the result of a push to a device with these behaviours.
     private func result(
@@ -75,29 +75,17 @@ import WidgetModel
 
     // MARK: 400
 
-    @Test(arguments: [
-        APNsReason.badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
-        .duplicateHeaders, .invalidPushType, .missingDeviceToken, .missingTopic, .payloadEmpty,
-        .missingProviderToken, .badPath, .methodNotAllowed, .payloadTooLarge,
-    ])
-    func `what is wrong with the request is not repeated`(reason: APNsReason) async throws {
-        let (result, _) = try await result(.refused(reason))
+    @Test func `what is wrong with the request is not repeated`() async throws {
+        let (result, _) = try await result(.refused(.badTopic))
         #expect(result.reaction == APNsReaction(.giveUp, alert: .requestRefused))
-        #expect(result.outcome == .answered(status: reason.status, reason: reason.rawValue))
+        #expect(result.outcome == .answered(status: 400, reason: "BadTopic"))
         #expect(result.requests == 1)
     }
 
-    @Test(arguments: [true, false])
-    func `400 BadDeviceToken tries the other environment once`(mayTry: Bool) async throws {
+    @Test func `400 BadDeviceToken tries the other environment once`() async throws {
         let (result, _) = try await result(
-            .refused(.badDeviceToken), push: { $0.mayTryOtherEnvironment = mayTry })
-        #expect(result.reaction == APNsReaction(mayTry ? .tryOtherEnvironment : .dropAddress))
-        #expect(result.requests == 1)
-    }
-
-    @Test func `400 DeviceTokenNotForTopic quarantines the pairing`() async throws {
-        let (result, _) = try await result(.refused(.deviceTokenNotForTopic))
-        #expect(result.reaction == APNsReaction(.quarantineAddress, alert: .pairingRefused))
+            .refused(.badDeviceToken), push: { $0.mayTryOtherEnvironment = true })
+        #expect(result.reaction == APNsReaction(.tryOtherEnvironment))
         #expect(result.requests == 1)
     }
 
@@ -222,13 +210,9 @@ import WidgetModel
 
     // MARK: 403
 
-    @Test(arguments: [
-        APNsReason.badCertificate, .badCertificateEnvironment, .invalidProviderToken,
-        .badEnvironmentKeyIDInToken,
-    ])
-    func `a credential that is refused is not used again`(reason: APNsReason) async throws {
+    @Test func `a credential that is refused is not used again`() async throws {
         let fixture = try APNsFixture()
-        fixture.server.script(APNsFixture.token, [.refused(reason), .take])
+        fixture.server.script(APNsFixture.token, [.refused(.invalidProviderToken), .take])
         let stopped = APNsReaction(.stop(.credential), alert: .credentialRefused)
         #expect(try await fixture.send().reaction == stopped)
         let next = try await fixture.send(to: "0b", .controls)
@@ -237,12 +221,6 @@ import WidgetModel
         #expect(try await fixture.send(to: "0b").reaction == APNsReaction(.delivered))
         await fixture.stop()
         #expect(fixture.server.record.providerTokens.count == 1)
-    }
-
-    @Test func `403 Forbidden is never tried again`() async throws {
-        let (result, _) = try await result(.refused(.forbidden))
-        #expect(result.reaction == APNsReaction(.quarantineAddress, alert: .credentialRefused))
-        #expect(result.requests == 1)
     }
 
     @Test func `403 ExpiredProviderToken mints once and sends again`() async throws {
@@ -284,12 +262,7 @@ import WidgetModel
         #expect(given.requests == 2)
     }
 
-    // MARK: 410, 429, 5xx, and unknown reasons
-
-    @Test func `410 ExpiredToken drops the token`() async throws {
-        let (result, _) = try await result(.refused(.expiredToken, timestamp: 1))
-        #expect(result.reaction == APNsReaction(.dropAddress) && result.requests == 1)
-    }
+    // MARK: 410, 429
 
     @Test(arguments: [(-1 as Int64, true), (0, false), (1, false)])
     func `410 Unregistered is compared with the registration in milliseconds`(
@@ -301,11 +274,6 @@ import WidgetModel
             push: { $0.registeredAt = registeredAt })
         #expect(result.reaction == APNsReaction(isLive ? .retry(.device) : .dropAddress))
         #expect(result.requests == 1)
-    }
-
-    @Test func `429 TooManyRequests delays the device alone`() async throws {
-        let (result, _) = try await result(.refused(.tooManyRequests))
-        #expect(result.reaction == APNsReaction(.retry(.device)) && result.requests == 1)
     }
 
     @Test func `429 TooManyProviderTokenUpdates uses the older token`() async throws {
@@ -321,21 +289,5 @@ import WidgetModel
         #expect(try await fixture.send().reaction == APNsReaction(.delivered))
         await fixture.stop()
         #expect(fixture.server.record.providerTokens.count == 2)
-    }
-
-    @Test func `500 InternalServerError backs off`() async throws {
-        let (result, _) = try await result(.refused(.internalServerError))
-        #expect(result.reaction == APNsReaction(.retry(.service)) && result.requests == 1)
-    }
-
-    @Test func `an unknown reason is left to its status`() async throws {
-        let (bad, _) = try await result(.answer(PushAnswer(status: 400, reason: "Whatever")))
-        #expect(bad.reaction == APNsReaction(.giveUp, alert: .answerUnknown))
-        let (busy, _) = try await result(.answer(PushAnswer(status: 429, reason: "Whatever")))
-        #expect(busy.reaction == APNsReaction(.retry(.device)))
-        let (odd, _) = try await result(.answer(PushAnswer(status: 599, reason: "Whatever")))
-        #expect(odd.reaction == APNsReaction(.retry(.service), connection: .replace))
-        let (empty, _) = try await result(.answer(PushAnswer(status: 410)))
-        #expect(empty.reaction == APNsReaction(.dropAddress))
     }
 }
