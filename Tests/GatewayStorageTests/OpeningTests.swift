@@ -124,17 +124,6 @@ import Testing
         }
     }
 
-    @Test func verifyingASoundDatabaseSucceeds() async throws {
-        var configuration = StoreConfiguration()
-        configuration.verifiesOnOpen = true
-        let directory = try TemporaryDirectory()
-        for round: UInt64 in 1...2 {
-            let store = try SQLiteStore(directory: directory.path, configuration: configuration)
-            #expect(try await store.appendChange() == round)
-            try await store.close()
-        }
-    }
-
     @Test func epochsOpenAtTheHeadAndCanBeVoided() async throws {
         let directory = try TemporaryDirectory()
         var configuration = StoreConfiguration()

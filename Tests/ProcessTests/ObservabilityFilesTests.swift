@@ -80,19 +80,6 @@ extension ProcessTests {
             }
         }
 
-        @Test func `every alert is made to fire`() throws {
-            let file = MetricsHistory.folder.appending(path: "alerts.yml")
-            let alerts = try String(contentsOf: file, encoding: .utf8)
-                .matches(of: /- alert: TimelineGateway(\w+)/).map { String($0.1) }
-            #expect(alerts.count > 10)
-            let tests = try ["AlertTests", "PushAlertTests"].map { name in
-                try String(
-                    contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
-                        .appending(path: "\(name).swift"), encoding: .utf8)
-            }.joined()
-            for alert in alerts { #expect(tests.contains("\"\(alert)\""), "\(alert)") }
-        }
-
         @Test func `the dashboard asks for what there is`() throws {
             let metrics = try Self.documented()
             let file = MetricsHistory.folder.appending(path: "grafana/timeline-gateway.json")

@@ -160,31 +160,6 @@ struct HideSensitiveContentTests {
         }
     }
 
-    /// A notification arrives in any state of the device, then the lock changes in every way: the
-    /// old timeline stays until the first state that lets it be built, and it is built once.
-    @Test func whatWasNotifiedWhileLockedIsRebuiltAfterUnlock() {
-        for level in DataProtection.allCases {
-            for first in DeviceLock.allCases {
-                for second in DeviceLock.allCases {
-                    var archive = "old"
-                    var isStale = true
-                    var builds = 0
-                    for lock in [first, second, .unlocked] {
-                        guard isStale else { continue }
-                        switch level.rebuildPermission(while: lock) {
-                        case .now:
-                            (archive, isStale) = ("new", false)
-                            builds += 1
-                        case .afterUnlock:
-                            #expect(archive == "old" && lock != .unlocked)
-                        }
-                    }
-                    #expect(archive == "new" && builds == 1, "\(level) \(first) \(second)")
-                }
-            }
-        }
-    }
-
     /// A timeline that cannot be rebuilt is not visible either: wherever a rebuild has to wait, the
     /// widget shows its placeholder anyway.
     @Test func aTimelineThatCannotBeRebuiltIsNotShown() {

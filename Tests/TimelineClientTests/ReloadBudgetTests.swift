@@ -30,11 +30,6 @@ import WidgetModel
         #expect(budget.remaining(now: date(1000 + 2 * day)) == 2)
     }
 
-    @Test func theDefaultIsWhatASeenWidgetTypicallyGets() {
-        #expect((40...70).contains(ReloadBudget.defaultLimit))
-        #expect(ReloadBudget().limit == ReloadBudget.defaultLimit)
-    }
-
     @Test func limitsOutOfBoundsAreTheNearestInThem() {
         #expect(ReloadBudget(limit: -1).limit == 1)
         #expect(ReloadBudget(limit: .max).limit == ReloadBudget.limitMax)
