@@ -1,5 +1,6 @@
 import NIOHTTP1
 import Testing
+import WidgetModel
 
 @testable import GatewayEngine
 @testable import GatewayHTTP
@@ -43,5 +44,16 @@ import Testing
     ])
     func whatDiffersIsAnotherRoute(target: String) {
         #expect(names(target, "/v1/apps/:app/clients/:client") == nil)
+    }
+}
+
+@Suite struct QueryTextTests {
+    @Test(arguments: [
+        "attribute=%FF:1", "attribute=account:%zz", "after=%C3%28", "attribute=account:%",
+        "attribute=account:7%00", "attribute=account%00:7", "after=a%00b",
+    ])
+    func whatIsNoTextIsRefused(query: String) {
+        let problem = #expect(throws: ProblemDetails.self) { try QueryText.parameters(query) }
+        #expect(problem?.status == 400)
     }
 }

@@ -123,6 +123,19 @@ import Testing
         ),
         ("selfDeclared: [theme]", "selfDeclared: theme", "selfDeclared: must be an array"),
         ("{ properties: [turn] }", "[turn]", "entities.GameStatus: must be an object"),
+        ("app: com.mygame", #"app: "a\0""#, "app: must not contain control characters"),
+        (
+            "GameStatus: {", #""Game\0Status": {"#,
+            "entities.Game\u{0}Status: the name must not contain control characters"
+        ),
+        (
+            "kind: com.mygame.game-status", #"kind: "a\0""#,
+            "widgets[1].kind: must not contain control characters"
+        ),
+        (
+            "{ account: $client.account }", #"{ "a\0": x }"#,
+            "widgets[1].dependsOn[0].match.a\u{0}: the name must not contain control characters"
+        ),
     ])
     func `a fault is told with its place`(original: String, text: String, fault: String) throws {
         let faults = try Self.faults(original, text)
@@ -241,7 +254,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "# only a comment", "a: [", "a: *missing", "a: 1\na: 2", "? [a]\n: 1", "a: b: c",
+        "", "# only a comment", "a: [", "a: *missing", "a: &a [*a]", "a: 1\na: 2", "? [a]\n: 1",
+        "a: b: c",
         "\t- x",
         "--- 1\n--- 2", "\u{0}",
     ])

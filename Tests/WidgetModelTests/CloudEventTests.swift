@@ -34,6 +34,9 @@ import Testing
         }
     }
 
+    /// One byte more than a name or value may have.
+    static let long = JSONValue.string(String(repeating: "x", count: 257))
+
     static let headers: [(name: String, value: String)] = [
         ("ce-specversion", "1.0"), ("ce-type", "t"), ("ce-source", "/s"), ("ce-id", "1"),
     ]
@@ -122,6 +125,18 @@ import Testing
             (["data": ["attributes": ["a": []]]], "data.attributes.a"),
             (["data": ["attributes": ["a": [[]]]]], "data.attributes.a[0]"),
             (["data": ["attributes": ["id": "1"]]], "data.attributes.id"),
+            (["data": ["attributes": ["a"]]], "data.attributes"),
+            (["specversion": 1], "specversion"), (["type": []], "type"),
+            (["time": "2026-02-30T00:00:00Z"], "time"), (["time": "2026-99-99T99:99:99Z"], "time"),
+            (["source": "s\u{0}"], "source"), (["type": "t\u{0}"], "type"),
+            (["time": "2026-11-21T09:30:00Z\u{0}"], "time"),
+            (["data": ["entity": "E\u{0}"]], "data.entity"),
+            (["data": ["id": "1\u{0}"]], "data.id"),
+            (["data": ["properties": ["p\u{0}"]]], "data.properties[0]"),
+            (["data": ["attributes": ["a": "4\u{0}2"]]], "data.attributes.a"),
+            (["data": ["attributes": ["a": ["4\u{0}2"]]]], "data.attributes.a[0]"),
+            (["id": long], "id"), (["source": long], "source"),
+            (["data": ["entity": long]], "data.entity"), (["data": ["id": long]], "data.id"),
         ] as [(JSONObject, String)])
     func `a wrong event is refused with its place`(changes: JSONObject, place: String) {
         let event = Self.event(changes)

@@ -127,7 +127,6 @@ import Testing
             (["attributes": ["": "1"]], "attributes."), (["widgets": 1], "widgets"),
             (["widgets": [1]], "widgets[0]"), (["widgets": [["family": "f"]]], "widgets[0].kind"),
             (["widgets": [["kind": "k"]]], "widgets[0].family"),
-            (["widgets": [["kind": "k", "family": "f", "count": 0]]], "widgets[0].count"),
             (
                 ["widgets": [["kind": "k", "family": "f", "parameters": ["a": [:]]]]],
                 "widgets[0].parameters.a"
@@ -166,6 +165,38 @@ import Testing
         ] as [(JSONObject, String)])
     func `a fault is told with its place`(changes: JSONObject, place: String) {
         #expect(Self.faults(changes) == [place])
+    }
+
+    @Test(
+        arguments: [
+            (["platform": "i\u{0}OS"], "platform"),
+            (["attributes": ["a": "4\u{0}2"]], "attributes.a"),
+            (["attributes": ["a\u{0}b": "1"]], "attributes.a\u{0}b"),
+            (["widgets": [["kind": "k\u{0}", "family": "f"]]], "widgets[0].kind"),
+            (["widgets": [["kind": "k", "family": "f\u{0}"]]], "widgets[0].family"),
+            (
+                ["widgets": [["kind": "k", "family": "f", "parameters": ["a": "p\u{0}"]]]],
+                "widgets[0].parameters.a"
+            ),
+            (["controls": [["kind": "k", "id": "i\u{0}"]]], "controls[0].id"),
+            (
+                ["recommendations": [["kind": "k", "items": [["description": "d\u{0}"]]]]],
+                "recommendations[0].items[0].description"
+            ),
+            (
+                ["delivery": [["type": "apns", "pushType": "widgets", "token": "ab\u{0}d"]]],
+                "delivery[0].token"
+            ),
+            (["delivery": [["type": "webhook", "url": "https://a\u{0}"]]], "delivery[0].url"),
+        ] as [(JSONObject, String)])
+    func `control characters are in no text`(changes: JSONObject, place: String) {
+        #expect(Self.faults(changes) == [place])
+    }
+
+    @Test(arguments: [0, -1, .number(1.5), "2", .number(0x1p64)] as [JSONValue])
+    func `a count is a whole number of at least one`(count: JSONValue) {
+        let widget: JSONValue = ["kind": "k", "family": "f", "count": count]
+        #expect(Self.faults(["widgets": [widget]]) == ["widgets[0].count"])
     }
 
     @Test func `counts and sizes are bounded`() {

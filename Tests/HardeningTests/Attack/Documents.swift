@@ -3,7 +3,6 @@ import WidgetModel
 /// Valid documents, for tests to modify.
 enum Documents {
     static let kind = "com.mygame.character-detail"
-    static let statusKind = "com.mygame.game-status"
 
     static func widget(_ character: JSONValue) -> JSONValue {
         ["kind": .string(kind), "family": "systemSmall", "parameters": ["character": character]]
@@ -14,15 +13,12 @@ enum Documents {
     }
 
     static func event(
-        _ id: String, data: JSONValue = ["entity": "CharacterDetail", "id": "panda"],
-        _ others: JSONObject = [:]
+        _ id: String, data: JSONValue = ["entity": "CharacterDetail", "id": "panda"]
     ) -> JSONValue {
-        var event: JSONObject = [
+        [
             "specversion": "1.0", "type": "character.changed", "source": "hardening",
             "id": .string(id), "data": data,
         ]
-        for member in others.members { event[member.name] = member.value }
-        return .object(event)
     }
 
     static func change(_ character: String) -> JSONValue {

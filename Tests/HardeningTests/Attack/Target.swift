@@ -76,11 +76,6 @@ final class Target: Sendable {
             .array(batch))
     }
 
-    /// Returns the position of the log: an empty batch is accepted and changes nothing.
-    func sequence() async throws -> Int64 {
-        try await post(batch: [])["sequence"]?.integerValue ?? -1
-    }
-
     /// Registers a client that shows one character.
     @discardableResult
     func register(_ client: String, character: String? = nil) async throws -> TestHTTPAnswer {
