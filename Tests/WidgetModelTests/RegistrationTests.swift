@@ -189,7 +189,7 @@ import Testing
             ),
             (["delivery": [["type": "webhook", "url": "https://a\u{0}"]]], "delivery[0].url"),
         ] as [(JSONObject, String)])
-    func `control characters are in no text`(changes: JSONObject, place: String) {
+    func `no text may hold NUL`(changes: JSONObject, place: String) {
         #expect(Self.faults(changes) == [place])
     }
 
