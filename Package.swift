@@ -278,7 +278,9 @@ let package = Package(
         // Tests.
         .target(
             name: "GatewayTestSupport",
-            dependencies: ["CurlMulti", "GatewayCore", "GatewayTLS", "WidgetModel"]),
+            dependencies: [
+                "CurlMulti", "GatewayCore", "GatewaySigning", "GatewayTLS", "WidgetModel",
+            ]),
         .target(
             name: "ClusterTestSupport",
             dependencies: [

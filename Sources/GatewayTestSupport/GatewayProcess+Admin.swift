@@ -3,7 +3,7 @@ extension GatewayProcess {
     package static func freeAddress() throws -> String { "127.0.0.1:\(try freePort())" }
 
     /// A client of the admin port, whose address must have been chosen by the caller.
-    package func adminHTTP(timeoutSeconds: Int = 60) -> TestHTTP {
+    package func adminHTTP(timeoutSeconds: Int = Int(Patience.seconds)) -> TestHTTP {
         TestHTTP(url: "http://\(admin)", ca: ca, timeoutSeconds: timeoutSeconds)
     }
 

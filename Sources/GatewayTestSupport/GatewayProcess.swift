@@ -1,4 +1,5 @@
 import Foundation
+import GatewaySigning
 import WidgetModel
 
 /// The real daemon, as a process of its own.
@@ -16,7 +17,8 @@ package final class GatewayProcess: @unchecked Sendable {
     private let ownsData: Bool
     private let configuration: String?
     private let authority: String?
-    let admin: String
+    /// Host and port of the admin port, as they were chosen.
+    package let admin: String
     private let program: String?
     private let environment: [String: String]
     private let wrapper: [String]
@@ -86,7 +88,7 @@ package final class GatewayProcess: @unchecked Sendable {
     /// Starts it; it must not be running. Returns when it accepts connections.
     package func start() throws {
         try launch()
-        if waitUntilReady(seconds: 60) { return }
+        if waitUntilReady() { return }
         signal(SIGKILL)
         throw TestFailure("the daemon did not get ready:\n\(standardErrorTail)")
     }
@@ -95,7 +97,7 @@ package final class GatewayProcess: @unchecked Sendable {
     ///
     /// - Returns: `false` when it ended before, or was not ready in time. Where its output ended, so
     ///   has it; see ``exit``.
-    package func waitUntilReady(seconds: Double) -> Bool {
+    package func waitUntilReady(seconds: Double = Patience.seconds) -> Bool {
         lock.withLock {
             let deadline = ContinuousClock.now + .seconds(seconds)
             guard let line = child?.waitForLine(prefix: "ready ", seconds: seconds) else {
@@ -124,7 +126,7 @@ package final class GatewayProcess: @unchecked Sendable {
     /// SIGTERM. Returns its exit status; `nil` when it did not end within `seconds`, and then it
     /// is killed.
     @discardableResult
-    package func terminate(seconds: Double = 20) -> GatewayProcessExit? {
+    package func terminate(seconds: Double = Patience.seconds) -> GatewayProcessExit? {
         end(SIGTERM, seconds: seconds)
     }
 
@@ -140,13 +142,13 @@ package final class GatewayProcess: @unchecked Sendable {
 
     /// Waits for the end of the daemon that was started last; `nil` when it still runs.
     @discardableResult
-    package func waitForExit(seconds: Double) -> GatewayProcessExit? {
+    package func waitForExit(seconds: Double = Patience.seconds) -> GatewayProcessExit? {
         lock.withLock { child }?.waitForExit(seconds: seconds)
     }
 
     /// SIGKILL; returns when it is gone.
     package func kill() {
-        _ = end(SIGKILL, seconds: 20)
+        _ = end(SIGKILL, seconds: Patience.seconds)
     }
 
     /// Starts it again on the same data directory, on another port; kills it first if it runs.
@@ -168,13 +170,13 @@ package final class GatewayProcess: @unchecked Sendable {
     /// Runs another subcommand, for instance `epoch new --data DIR`, or another program by its
     /// path. Returns standard output, followed by the end of standard error when it failed.
     package static func run(
-        _ arguments: [String], program: String? = nil, seconds: Double = 60
+        _ arguments: [String], program: String? = nil, seconds: Double = Patience.seconds
     ) throws -> (exit: GatewayProcessExit, output: String) {
         let child = try TestProgram(program ?? Self.program(), arguments)
         guard let exit = child.waitForExit(seconds: seconds) else {
             throw TestFailure("`\(arguments.joined(separator: " "))` did not end")
         }
-        guard let output = child.waitForOutput(seconds: 10) else {
+        guard let output = child.waitForOutput() else {
             throw TestFailure("its standard output stayed open")
         }
         return (exit, exit == .status(0) ? output : output + child.standardErrorTail)
@@ -191,40 +193,56 @@ package final class GatewayProcess: @unchecked Sendable {
         try TestProgram.path(of: name)
     }
 
-    /// Mints a token with the `token` subcommand.
+    /// Issues a token with the key of the daemon's own issuer, as the `token` subcommand does.
     package func token(
-        app: String, scope: String, sub: String? = nil, attributes: [String] = [],
+        app: String, scope: String, sub: String = "backend", attributes: [String] = [],
         ttl: String = "1h"
     ) throws -> String {
-        var arguments = ["--app", app, "--scope", scope, "--ttl", ttl]
-        if let sub { arguments += ["--sub", sub] }
-        for attribute in attributes { arguments += ["--attribute", attribute] }
-        return try tokens(arguments).first ?? ""
+        var vouched: [String: [String]] = [:]
+        for attribute in attributes {
+            let parts = attribute.split(separator: "=", maxSplits: 1).map(String.init)
+            vouched[parts[0], default: []].append(parts[1])
+        }
+        return try issue(
+            [sub], app: app, scopes: Scope.known(in: scope), attributes: vouched, ttl: ttl
+        )[0]
     }
 
-    /// Mints a `client` token for each of `clients`, in their order, in one run.
+    /// Issues a `client` token for each of `clients`, in their order.
     package func clientTokens(
         app: String, clients: [String], ttl: String = "1h"
     ) throws -> [String] {
-        let file = data + ".subs"
-        try clients.joined(separator: "\n").write(toFile: file, atomically: true, encoding: .utf8)
-        defer { try? FileManager.default.removeItem(atPath: file) }
-        return try tokens(
-            ["--app", app, "--scope", "client", "--subs-from", file, "--ttl", ttl])
+        try issue(clients, app: app, scopes: [.client], attributes: [:], ttl: ttl)
     }
 
-    private func tokens(_ arguments: [String]) throws -> [String] {
-        let (exit, output) = try Self.run(
-            ["token", "--data", data] + arguments, program: program, seconds: 300)
-        guard exit == .status(0) else { throw TestFailure("no token: \(output)") }
-        return output.split(separator: "\n").map(String.init)
+    private func issue(
+        _ subjects: [String], app: String, scopes: Set<Scope>, attributes: [String: [String]],
+        ttl: String
+    ) throws -> [String] {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let count = Int64(ttl.dropLast()), let unit = ttl.last.flatMap({ units[$0] })
+        else { throw TestFailure("not a duration: \(ttl)") }
+        let now = Int64(Date().timeIntervalSince1970)
+        let identity = try Data(contentsOf: URL(fileURLWithPath: data + "/gateway.json"))
+        guard
+            let audience = try JSONValue(parsing: Array(identity)).objectValue?["urls"]?
+                .arrayValue?.first?.stringValue
+        else { throw TestFailure("no gateway was served from \(data)") }
+        let ring = try KeyRingStore(directory: data + "/issuer").open(
+            timing: KeyRing.Timing(signatureLifetime: 0), now: now)
+        let issuer = TokenIssuer(key: ring.signingKey, iss: "timeline-gateway", aud: audience)
+        return try subjects.map {
+            try issuer.issue(
+                sub: $0, app: app, scopes: scopes, ttl: count * unit, attributes: attributes,
+                now: now)
+        }
     }
 
     // MARK: Clients
 
     /// A client of the daemon as it runs now; after a restart another one is needed.
     package func http(
-        _ version: TestHTTPVersion = .one, timeoutSeconds: Int = 60
+        _ version: TestHTTPVersion = .one, timeoutSeconds: Int = Int(Patience.seconds)
     ) -> TestHTTP {
         TestHTTP(url: url, ca: ca, version: version, timeoutSeconds: timeoutSeconds)
     }

@@ -149,7 +149,7 @@ package final class TestProgram: Sendable {
     /// SIGKILL; returns when it is gone.
     package func kill() {
         signal(SIGKILL)
-        _ = waitForExit(seconds: 10)
+        _ = waitForExit()
     }
 
     /// SIGINT; does not wait.
@@ -158,13 +158,13 @@ package final class TestProgram: Sendable {
     // MARK: Results
 
     /// Waits for its end; `nil` when that did not come within `seconds`.
-    package func waitForExit(seconds: Double) -> GatewayProcessExit? {
+    package func waitForExit(seconds: Double = Patience.seconds) -> GatewayProcessExit? {
         state.wait(seconds: seconds) { $0.exit }
     }
 
     /// The first whole line of its standard output that starts with `prefix`; `nil` when there
     /// was none within `seconds` or before it ended.
-    package func waitForLine(prefix: String, seconds: Double) -> String? {
+    package func waitForLine(prefix: String, seconds: Double = Patience.seconds) -> String? {
         state.wait(seconds: seconds) { state -> Substring?? in
             if let line = state.lines.first(where: { $0.hasPrefix(prefix) }) { return .some(line) }
             return state.isOutputOver ? .some(nil) : nil
@@ -173,9 +173,9 @@ package final class TestProgram: Sendable {
 
     /// A line of its standard output, which is waited for, as a JSON object; `nil` when it is none.
     ///
-    /// - Throws: ``TestFailure`` when there is no such line within a minute.
+    /// - Throws: ``TestFailure`` when there is no such line in time.
     package func json(line index: Int) throws -> JSONObject? {
-        let line = state.wait(seconds: 60) { state -> Substring?? in
+        let line = state.wait(seconds: Patience.seconds) { state -> Substring?? in
             let lines = state.lines
             if lines.count > index { return .some(lines[index]) }
             return state.isOutputOver ? .some(nil) : nil
@@ -190,7 +190,7 @@ package final class TestProgram: Sendable {
     package var output: String { state.update { String(decoding: $0.output, as: UTF8.self) } }
 
     /// All of its standard output; `nil` when it stayed open.
-    package func waitForOutput(seconds: Double) -> String? {
+    package func waitForOutput(seconds: Double = Patience.seconds) -> String? {
         state.wait(seconds: seconds) {
             $0.isOutputOver ? String(decoding: $0.output, as: UTF8.self) : nil
         }
