@@ -89,7 +89,7 @@ struct AuditRun {
         let interruption = Interruption()
         let end = duration.map { ContinuousClock.now + $0 }
         func isOver() -> Bool { interruption.hasCome || end.map { .now >= $0 } ?? false }
-        while !isOver() {
+        repeat {
             let next = ContinuousClock.now + interval
             do throws(CanaryPlan.Impossible) {
                 try await auditor.round()
@@ -100,7 +100,7 @@ struct AuditRun {
             }
             while .now < next, !isOver() { try await Task.sleep(for: .milliseconds(50)) }
             if !isOver() { try publish(await auditor.report) }
-        }
+        } while !isOver()
         while !interruption.hasCome, await auditor.isPending {
             try await Task.sleep(for: .milliseconds(50))
         }

@@ -19,8 +19,9 @@ struct Fleet: Sendable {
     private static let spareFilesOfThousand = 64
     /// The maximum number of consecutive attempts to post a change or to remove a client.
     private static let triesMax = 3
-    /// The longest wait for the gateway to count the last rebuilds: more than a heartbeat.
-    private static let confirmationMax = Duration.seconds(20)
+    /// The shortest patience with the gateway, which counts the last rebuilds only after a
+    /// heartbeat.
+    private static let confirmationMin = 20.0
     /// The maximum number of devices that connect at the same time.
     private static let connectingMax = 64
 
@@ -135,7 +136,7 @@ struct Fleet: Sendable {
         since before: HistogramCounts?, _ page: AdminConnection?
     ) async -> HistogramCounts? {
         guard let before, let page else { return nil }
-        let end = ContinuousClock.now + Self.confirmationMax
+        let end = ContinuousClock.now + .seconds(max(order.patience, Self.confirmationMin))
         while true {
             let freshness = await page.freshness()?.since(before)
             let isComplete = freshness?.total ?? 0 >= record.snapshot.all.total.count
