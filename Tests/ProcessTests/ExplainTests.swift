@@ -4,193 +4,93 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// The gateway's explanations of changes and clients, compared with the notifications that
-    /// really arrived.
+    /// The gateway's explanations are compared with the notifications that really arrived.
     @Suite struct ExplainTests {
-        /// A thousand changes, and a thousand clients that follow, poll, acknowledge, receive
-        /// pushes or do nothing.
-        @Test func whatIsExplainedIsWhatWasDelivered() async throws {
-            let seed: UInt64 = 7
-            let world = try ExplainFixture(seed: seed, clients: 1_000)
-            for number in stride(from: 6, to: 1_000, by: 50) {
-                world.push.apns.script(
-                    "aa" + hexadecimal(number * 2), [.refused(.badDeviceToken)])
+        /// One client for each way of a change to it, and some that it does not reach.
+        private struct World {
+            let push: PushFixture
+            let follower: GameFixture.Client
+            let poller: GameFixture.Client
+
+            init() throws {
+                push = try PushFixture(options: ["interval: 1s", "widgetsPerDay: 1"])
+                follower = try push.game.client("follower", ["hero"])
+                poller = try push.game.client("poller", ["hero"])
+                _ = try push.game.client("away", ["hero"])
+                push.apns.script("bb01", [.refused(.unregistered)])
+                try push.register("phone", ["hero"], token: "aa01")
+                try push.register("dead", ["hero"], token: "bb01")
             }
-            try world.register(0..<800)
-            var (left, returning): ([Int], [Int]) = ([], [])
-            for round in 0..<100 {
-                if round == 40 { try world.register(800..<1_000) }
-                if round == 50 {
-                    left = Array(world.followers.shuffled(using: &world.random).prefix(40))
-                    returning = Array(left.prefix(20))
-                    try world.leave(left)
-                }
-                if round == 70 { try world.comeBack(returning) }
-                let posted =
-                    round % 33 == 32
-                    ? [
-                        ExplainModel.Posted(
-                            entity: "Character", id: nil, operation: "update", account: nil)
-                    ] : world.someChanges(round < 90 ? 10 : 14)
-                try world.post(posted)
-                for _ in 0..<12 {
-                    let number = world.random.below(world.model.clients.count)
-                    guard !world.model.clients[number].isFollowing, number % 10 >= 2 else {
-                        continue
-                    }
-                    switch number % 10 {
-                    case 2...4: try world.poll(number)
-                    case 5: try world.poll(number, kind: "detail")
-                    case 6: try world.poll(number)
-                    default: break
-                    }
-                    if number % 4 == 0, number % 10 != 5 {
-                        try world.acknowledge(number, sets: world.random.happens(50))
-                    }
-                }
-                try world.listen()
-                if round % 5 == 0,
-                    let follower = world.followers.randomElement(using: &world.random)
-                {
-                    try world.acknowledge(follower, sets: true)
-                }
+
+            @discardableResult
+            func change(_ run: String) throws -> UInt64 {
+                try push.game.change(push.gateway.http(), ["hero"], run: run)
             }
-            #expect(world.model.changes.count >= 1_000)
-            try world.settle(world.followers)
-            try judgeChanges(world, world.model.changes.keys.sorted())
-            try judgeClients(world)
-            try judgePrediction(world)
-            try judgeWaiting(world)
+
+            func outcomes(of sequence: UInt64) throws -> JSONObject {
+                let answer = try push.gateway.http().request(
+                    "GET", "/v1/apps/\(PushFixture.app)/changes/\(sequence)/explain",
+                    token: push.backend)
+                return try #require(answer["outcomes"]?.objectValue, "\(answer.text)")
+            }
+
+            func timelinectl(_ arguments: String...) throws -> String {
+                let (exit, output) = try GatewayProcess.run(
+                    ["explain"] + arguments + [
+                        "--url", push.gateway.url, "--ca", push.gateway.ca, "--token",
+                        push.backend, "--app", PushFixture.app,
+                    ], program: GatewayProcess.program(named: "timelinectl"))
+                #expect(exit == .status(0))
+                return output
+            }
+        }
+
+        @Test func `what is explained is what was delivered`() async throws {
+            let world = try World()
+            let stream = world.push.game.stream(world.follower)
+            try #require(stream.head()?.status == 200)
+            let first = try world.change("one")
+            _ = try stream.cursor(covering: first)
+            let polled = try world.push.game.poll(world.poller, since: world.poller.cursor)
+            #expect(polled.stale == ["detail character=hero"])
+            try await world.push.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
+            try await eventually("each client's outcome is said") {
+                let outcomes = try world.outcomes(of: first)
+                let sent = outcomes["sentBy"]?.objectValue
+                return ["stream", "poll", "widgets"].allSatisfy { sent?[$0] == 1 }
+                    && outcomes["unreachable"] == 2 && outcomes["confirmed"] == 0
+            }
+            _ = try world.push.game.poll(world.poller, since: polled.cursor)
+            #expect(try world.outcomes(of: first)["confirmed"] == 1)
+
+            // A token that the push service no longer knows.
+            let dead = try world.push.explained("dead")
+            let removed = dead["removedAddresses"]?.arrayValue?.first?.objectValue
+            #expect(removed?["channel"] == "widgets" && removed?["reason"] == "Unregistered")
+            #expect(dead["addresses"] == [])
+            let text = try world.timelinectl("client", "dead")
+            #expect(text.contains("widgets address removed at 2"), "\(text)")
+
+            // A device whose budget is used up.
+            let second = try world.change("two")
+            try await world.push.untilWithheld("phone", for: "budget")
+            let phone = try world.push.explained("phone")
+            let budget = phone["addresses"]?.arrayValue?.first?.objectValue?["budget"]
+            #expect(budget?.objectValue?["left"] == 0 && budget?.objectValue?["perDay"] == 1)
+            #expect(world.push.apns.record.devices["aa01"]?.taken == 1)
+            #expect(try world.timelinectl("client", "phone").contains("withheld budget until 2"))
+            #expect(try world.timelinectl("change", "\(second)").contains("withheld"))
+
+            // A change that waits for the end of a window.
+            #expect(try world.push.game.put(GameFixture.catalog(collapse: "3600s")) == 200)
+            try world.change("three")
+            let fourth = try world.change("four")
+            try await eventually("waiting") {
+                let reasons = try world.outcomes(of: fourth)["withheldFor"]?.arrayValue ?? []
+                return reasons.contains { $0.objectValue?["reason"] == "collapse" }
+            }
+            stream.close()
             await world.push.stop()
-        }
-
-        private func hexadecimal(_ number: Int) -> String {
-            let text = String(number, radix: 16)
-            return String(repeating: "0", count: 6 - text.count) + text
-        }
-
-        /// Checks changes that wait for the end of a window: the first of each was notified at
-        /// once.
-        private func judgeWaiting(_ world: ExplainFixture) throws {
-            let rumours = (0..<12).map { number in
-                ExplainModel.Posted(
-                    entity: "Rumour", id: "r\(number % 4)", operation: "update", account: nil)
-            }
-            try world.post(rumours)
-            let sequences = world.model.changes.keys.sorted().suffix(12)
-            for _ in 0..<500 {
-                try world.listen()
-                let last = sequences[sequences.startIndex + 3]
-                if world.model.tally(of: last).withheld == 0 { break }
-                pause(seconds: 0.01)
-            }
-            for (place, sequence) in sequences.enumerated() {
-                let explanation = try world.explain(change: sequence)
-                let said = ExplainModel.Tally(explanation)
-                #expect(said == world.model.tally(of: sequence))
-                #expect((place < 4) == (said.withheld == 0))
-                guard place >= 4 else { continue }
-                let reasons = explanation["outcomes"]?.objectValue?["withheldFor"]?.arrayValue
-                #expect(
-                    reasons?.compactMap { $0.objectValue?["reason"]?.stringValue } == ["collapse"])
-            }
-        }
-
-        private func judgeChanges(_ world: ExplainFixture, _ sequences: [UInt64]) throws {
-            var (wrong, all) = (0, ExplainModel.Tally())
-            for sequence in sequences {
-                let explanation = try world.explain(change: sequence)
-                let said = ExplainModel.Tally(explanation)
-                let truth = world.model.tally(of: sequence)
-                let holders = explanation["holders"]?.objectValue?["count"]?.integerValue
-                if said != truth || holders != Int64(truth.holders) {
-                    wrong += 1
-                    if wrong <= 5 {
-                        Issue.record(
-                            """
-                            \(sequence) \(String(describing: world.model.changes[sequence])):
-                            said  \(said)
-                            truth \(truth)
-                            """)
-                    }
-                }
-                let isUnmatched = world.model.changes[sequence]?.entity == "Nobody"
-                #expect(explanation["unmatched"] == .bool(isUnmatched))
-                all.confirmed += truth.confirmed
-                all.sent.merge(truth.sent) { $0 + $1 }
-                all.collapsed.merge(truth.collapsed) { $0 + $1 }
-                all.withheld += truth.withheld
-                all.unreachable += truth.unreachable
-            }
-            print("explain: \(sequences.count) changes, \(wrong) wrong;", all.holders, "holders")
-            #expect(wrong == 0)
-            // The test proves little unless it meets all outcomes.
-            #expect(all.confirmed > 100 && all.withheld > 100 && all.unreachable > 100)
-            #expect(all.collapsed.count > 10)
-            #expect(
-                Set(all.sent.keys) == ["stream", "poll", "widgets", "background"], "\(all.sent)")
-        }
-
-        private func judgeClients(_ world: ExplainFixture) throws {
-            var stale = 0
-            for (number, client) in world.model.clients.enumerated() {
-                let explanation = try world.explain(client: number)
-                var shown = explanation["widgets"]?.arrayValue ?? []
-                shown += explanation["recommendations"]?.arrayValue ?? []
-                try #require(shown.count == client.items.count)
-                for (item, standing) in zip(client.items, shown) {
-                    let object = try #require(standing.objectValue)
-                    let confirmed = item == .set ? client.setConfirmed : client.confirmed
-                    let changes = world.model.changes(of: item, client)
-                    let owed = changes.filter { $0 > confirmed }
-                    #expect(object["fresh"] == .bool(owed.isEmpty), "\(client.name) \(item)")
-                    guard let latest = owed.last else { continue }
-                    stale += 1
-                    let said = object["stale"]?.objectValue
-                    #expect(said?["latest"]?.integerValue == Int64(latest))
-                    #expect(said?["sequence"]?.integerValue == owed.first.map { Int64($0) })
-                    #expect(said?["isEarliest"] == true)
-                    let truth = world.model.outcome(of: latest, item, client)
-                    let words: [String]
-                    switch truth {
-                    case .confirmed: words = ["confirmed"]
-                    case .sent(let channel): words = ["sent", channel]
-                    case .collapsed(let into): words = ["collapsed", "\(into)"]
-                    case .withheld: words = ["withheld"]
-                    case .unreachable: words = ["unreachable"]
-                    }
-                    #expect(object["outcome"]?.stringValue == words[0], "\(client.name) \(item)")
-                    if case .sent(let channel) = truth {
-                        #expect(object["channel"]?.stringValue == channel)
-                    }
-                }
-            }
-            print("explain: \(world.model.clients.count) clients, \(stale) stale things")
-            #expect(stale > 100)
-        }
-
-        /// Compares the predicted outcomes of a change with those after it is made.
-        private func judgePrediction(_ world: ExplainFixture) throws {
-            for character in ["h1", "h2", "h3"] {
-                let event: JSONValue = [
-                    "specversion": "1.0", "type": "changed", "source": "prediction", "id": "1",
-                    "data": ["entity": "Character", "id": .string(character)],
-                ]
-                let answer = try world.http.request(
-                    "POST", "/v1/apps/\(ExplainFixture.app)/changes/explain",
-                    token: world.push.backend,
-                    headers: [("Content-Type", "application/cloudevents+json")], body: event.text)
-                try #require(answer.status == 200, "\(answer.text)")
-                let predicted = ExplainModel.Tally(
-                    try #require(answer["events"]?.arrayValue?.first?.objectValue))
-                try world.post([
-                    .init(entity: "Character", id: character, operation: "update", account: nil)
-                ])
-                try world.settle(world.followers)
-                let head = try #require(world.model.changes.keys.max())
-                let truth = world.model.tally(of: head)
-                #expect(predicted == truth, "\(character)")
-            }
         }
     }
 }

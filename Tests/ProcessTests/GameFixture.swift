@@ -106,3 +106,26 @@ struct GameFixture {
         return (stale, answer.cursor)
     }
 }
+
+extension TestHTTPStream {
+    /// Reads until an id covers the change `sequence`; returns that id.
+    func cursor(covering sequence: UInt64) throws -> String {
+        while true {
+            guard case .block(let block) = next() else {
+                throw TestFailure("the stream ended before \(sequence)")
+            }
+            if let id = block.id, try Cursor.sequence(id) >= sequence { return id }
+        }
+    }
+}
+
+/// Returns what a notification names: kinds with their parameters, sets, or `everything`.
+func names(in notification: ReloadNotification) -> [String] {
+    var names = notification.reload.map { entry in
+        entry.parameters.reduce(entry.kind) { $0 + " \($1.name)=\($1.value ?? "unset")" }
+    }
+    names += notification.recommendations.map { "recommendations \($0)" }
+    names += (notification.relevance + notification.controls).map { "unexpected \($0)" }
+    if notification.all { names.append("everything") }
+    return names
+}

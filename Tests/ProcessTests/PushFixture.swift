@@ -11,7 +11,8 @@ final class PushFixture: Sendable {
 
     let gateway: GatewayProcess
     let apns: APNsServer
-    let backend: String
+    let game: GameFixture
+    var backend: String { game.backend }
     /// The directory of its keys and its configuration.
     let folder: String
     private let configuration: GatewayConfiguration
@@ -48,7 +49,7 @@ final class PushFixture: Sendable {
             Self.lines([Self.section(in: data)], push: pushing + options, others: more))
         gateway = try GatewayProcess(
             data: data, configuration: configuration.file, admin: admin)
-        backend = try GameFixture(gateway).backend
+        game = try GameFixture(gateway)
     }
 
     /// Returns an app's part of the configuration.
@@ -126,16 +127,34 @@ final class PushFixture: Sendable {
         guard answer.status == 202 else { throw TestFailure(answer.text) }
     }
 
-    /// Waits, for 60 s at most, until a condition holds for the push service's record.
+    /// Waits until a condition holds for the push service's record.
     func until(
         _ what: String, _ holds: (PushRecord) -> Bool
     ) async throws {
-        for _ in 0..<1_200 {
-            if holds(apns.record) { return }
-            try await Task.sleep(for: .milliseconds(50))
+        try await eventually(
+            what,
+            details: {
+                "\(apns.record.answers), \(apns.record.violations); \(gateway.standardErrorTail)"
+            }
+        ) { holds(apns.record) }
+    }
+
+    /// Returns what the gateway says of a client.
+    func explained(_ client: String) throws -> JSONObject {
+        let answer = try gateway.http().request(
+            "GET", "/v1/apps/\(Self.app)/clients/\(client)/explain", token: backend)
+        guard answer.status == 200, let object = answer.json?.objectValue else {
+            throw TestFailure(answer.text)
         }
-        throw TestFailure(
-            "not \(what): \(apns.record.answers), \(apns.record.violations); "
-                + gateway.standardErrorTail)
+        return object
+    }
+
+    /// Waits until the gateway says that the newest change of a client's first widget is withheld
+    /// for `reason`.
+    func untilWithheld(_ client: String, for reason: String) async throws {
+        try await eventually("withheld for \(reason)") {
+            let widget = try explained(client)["widgets"]?.arrayValue?.first?.objectValue
+            return widget?["reason"]?.stringValue == reason
+        }
     }
 }
