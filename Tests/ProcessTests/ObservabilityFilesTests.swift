@@ -11,7 +11,7 @@ extension ProcessTests {
         /// Returns the labels of each metric in `Deploy/metrics.md`; each series of a histogram
         /// separately.
         private static func documented() throws -> [String: Set<String>] {
-            let file = MetricsHistory.folder.deletingLastPathComponent()
+            let file = AlertTests.folder.deletingLastPathComponent()
                 .appending(path: "metrics.md")
             var metrics: [String: Set<String>] = [:]
             for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
@@ -66,7 +66,7 @@ extension ProcessTests {
 
         @Test func `rules ask for what there is, and say what to do`() throws {
             let metrics = try Self.documented()
-            let file = MetricsHistory.folder.appending(path: "alerts.yml")
+            let file = AlertTests.folder.appending(path: "alerts.yml")
             let text = try String(contentsOf: file, encoding: .utf8)
             let rules = text.split(separator: "      - ").dropFirst().map(String.init)
             let records = Set(text.matches(of: /- record: (\S+)/).map { String($0.1) })
@@ -82,7 +82,7 @@ extension ProcessTests {
 
         @Test func `the dashboard asks for what there is`() throws {
             let metrics = try Self.documented()
-            let file = MetricsHistory.folder.appending(path: "grafana/timeline-gateway.json")
+            let file = AlertTests.folder.appending(path: "grafana/timeline-gateway.json")
             let board = try JSONValue(parsing: [UInt8](Data(contentsOf: file))).objectValue
             let panels = board?["panels"]?.arrayValue?.compactMap(\.objectValue) ?? []
             var asked = 0

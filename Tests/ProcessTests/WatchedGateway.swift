@@ -26,7 +26,7 @@ struct WatchedGateway {
         port = try GatewayProcess.freePort()
         gateway = try GatewayProcess(
             data: folder, configuration: folder + "/gateway.yaml", admin: "127.0.0.1:\(port)")
-        admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: certificates + "/ca.pem")
+        admin = gateway.adminHTTP()
     }
 
     /// Makes a server certificate; the authority stays the same.
@@ -45,29 +45,6 @@ struct WatchedGateway {
         ]
         try (lines + options).joined(separator: "\n")
             .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
-    }
-
-    /// Returns the page of metrics once the figures of event loops, which are up to a second old,
-    /// are current.
-    func page() throws -> MetricsHistory.Page {
-        Thread.sleep(forTimeInterval: 1.2)
-        return try metrics()
-    }
-
-    /// Returns the current page of metrics.
-    func metrics() throws -> MetricsHistory.Page {
-        MetricsHistory.page(try admin.request("GET", "/metrics").text)
-    }
-
-    /// Returns the page as soon as it meets a condition.
-    func page(
-        within seconds: Int = 60, when isRight: (MetricsHistory.Page) -> Bool
-    ) throws -> MetricsHistory.Page {
-        for _ in 0..<seconds {
-            let page = try page()
-            if isRight(page) { return page }
-        }
-        throw TestFailure("the metrics stay as they are: \(gateway.standardErrorTail)")
     }
 
     func remove() {
