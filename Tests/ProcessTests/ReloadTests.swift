@@ -44,7 +44,7 @@ extension ProcessTests {
             try world.wait("configuration_reloads_total{outcome=\"applied\"}") { $0 >= 1 }
             #expect(try post("2") == 202)
             var isTold = false
-            while !isTold, case .block(let block) = stream.next(timeout: 20) {
+            while !isTold, case .block(let block) = stream.next() {
                 isTold = block.event == "reload"
             }
             #expect(isTold)
@@ -103,7 +103,7 @@ extension ProcessTests {
                 headers: [("Prefer", "wait=50"), ("Last-Event-ID", client.cursor)])
             try world.wait("streams") { $0 == 4 }
             try body()
-            for stream in lost { #expect(stream.waitForEnd(seconds: 20)) }
+            for stream in lost { #expect(stream.waitForEnd()) }
             let answer = try await poll
             #expect(answer.status == 401, "\(answer.text)")
             #expect(answer.text.contains("token-revoked"), "\(answer.text)")
@@ -118,7 +118,7 @@ extension ProcessTests {
             }
             try game.change(world.http, ["a"], run: "after")
             var isTold = false
-            while !isTold, case .block(let block) = kept.next(timeout: 20) {
+            while !isTold, case .block(let block) = kept.next() {
                 isTold = block.event == "reload"
             }
             #expect(isTold)
@@ -255,19 +255,13 @@ extension ProcessTests {
             #expect(refused.status == 422 && refused.text.contains("log.level"))
         }
 
-        @Test func `certificates and keys change under thousands of streams, of which none drops`()
-            throws
-        {
-            let devices = 5_000
-            // All connections come from one address.
-            let world = try Self.world([
-                "signing: { publishLead: 12s }",
-                "limits: { connections: 20000, connectionsPerAddress: 20000 }",
-            ])
+        @Test func `certificates and keys change under streams, of which none drops`() throws {
+            let devices = 50
+            let world = try Self.world(["signing: { publishLead: 12s }"])
             defer { world.remove() }
             let backend = try world.gateway.token(
                 app: CharacterGame.app,
-                scope: "catalog:write changes:write clients:write tokens:issue", sub: "backend")
+                scope: "catalog:write changes:write clients:write tokens:issue")
             let put = try world.http.request(
                 "PUT", "/v1/apps/\(CharacterGame.app)/catalog", token: backend,
                 headers: [("Content-Type", "application/yaml")], body: CharacterGame.catalogYAML)
@@ -277,40 +271,35 @@ extension ProcessTests {
                 [
                     "device", "--url", world.gateway.url, "--ca", world.gateway.ca,
                     "--token", backend, "--app", CharacterGame.app, "--json", "--devices",
-                    "\(devices)", "--items", "5000", "--post", "20", "--duration", "35",
-                    "--build-ms", "1", "--patience", "60",
+                    "\(devices)", "--items", "50", "--post", "5", "--build-ms", "1",
+                    "--patience", "3600",
                 ])
-            var waited = 0
-            while try world.sample("streams") < Double(devices) {
-                guard fleet.waitForExit(seconds: 0.2) == nil, waited < 2_000 else {
-                    throw TestFailure("the devices did not connect: \(fleet.output)")
-                }
-                waited += 1
-            }
-            let signed = try world.sample("signing_key_age_seconds")
-            for round in 1...2 {
-                let ends = try world.sample("tls_certificate_not_after_seconds")
-                try WatchedGateway.makeCertificates(in: world.folder, days: 30 + 30 * round)
+            // One line of progress: every device is ready.
+            _ = try fleet.json(line: 0)
+            let ends = try world.sample("tls_certificate_not_after_seconds")
+            try WatchedGateway.makeCertificates(in: world.folder, days: 60)
+            world.hangUp()
+            try world.wait("tls_certificate_not_after_seconds") { $0 > ends }
+            let age = try world.sample("signing_key_age_seconds")
+            let signed = Date().timeIntervalSince1970 - age
+            let (exit, output) = try GatewayProcess.run(["keys", "rotate", "--data", world.folder])
+            #expect(exit == .status(0), "\(output)")
+            try eventually("signed by the new key") {
                 world.hangUp()
-                try world.wait("tls_certificate_not_after_seconds") { $0 > ends }
-                let (exit, output) = try GatewayProcess.run([
-                    "keys", "rotate", "--data", world.folder,
-                ])
-                #expect(exit == .status(0), "\(output)")
-                // Clients fetch keys at most every 10 s: those that just did have the new one.
-                Thread.sleep(forTimeInterval: 13)
-                world.hangUp()
+                pause(seconds: 0.5)
+                let asked = Date().timeIntervalSince1970
+                return try asked - world.sample("signing_key_age_seconds") > signed + 10
             }
-            try world.wait("signing_key_age_seconds") { $0 < signed }
+            let accepted = try world.sample("changes_accepted_total")
+            try world.wait("changes_accepted_total") { $0 >= accepted + 20 }
             #expect(try world.sample("streams") == Double(devices))
             #expect(try world.sample("streams_opened_total") == Double(devices))
-            let exit = fleet.waitForExit(seconds: 180)
-            #expect(exit == .status(0), "\(fleet.output)")
+            fleet.signal(SIGTERM)
+            #expect(fleet.waitForExit() == .status(0), "\(fleet.output)")
             let last = fleet.output.split(separator: "\n").last ?? ""
             let summary = try #require(
                 try JSONValue(parsing: Array(last.utf8)).objectValue?["summary"]?.objectValue)
             #expect(summary["lost"] == 0 && summary["stray"] == 0 && summary["unverified"] == 0)
-            #expect(summary["posted"]?.integerValue ?? 0 > 0)
         }
     }
 }
@@ -320,16 +309,12 @@ extension WatchedGateway {
 
     /// Returns a sample of the admin page.
     fileprivate func sample(_ name: String) throws -> Double {
-        try metrics()["timeline_gateway_\(name)"] ?? 0
+        try gateway.metrics()["timeline_gateway_\(name)"] ?? 0
     }
 
     /// Waits until a sample has the expected value.
     fileprivate func wait(_ name: String, _ isRight: (Double) -> Bool) throws {
-        for _ in 0..<600 {
-            if try isRight(sample(name)) { return }
-            Thread.sleep(forTimeInterval: 0.05)
-        }
-        throw TestFailure("\(name) stays \(try sample(name))")
+        try eventually(name) { try isRight(sample(name)) }
     }
 
     fileprivate func hangUp() { _ = kill(gateway.pid, SIGHUP) }
