@@ -9,9 +9,8 @@ extension ProcessTests {
         private let json = [("Content-Type", "application/json")]
 
         @Test func `on loopback everybody reads, and operators alone act`() throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             _ = try game.client("client", ["a"])
             try game.change(gateway.http(), ["a"], run: "one")
@@ -44,9 +43,8 @@ extension ProcessTests {
 
         @Test func `a browser is used by no other site, and loads nothing of another host`() throws
         {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let admin = TestHTTP(url: "http://127.0.0.1:\(port)", ca: gateway.ca)
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let admin = gateway.adminHTTP()
             for field in [
                 ("Host", "attacker.example"), ("Origin", "https://attacker.example"),
                 ("Sec-Fetch-Site", "cross-site"),
@@ -82,28 +80,24 @@ extension ProcessTests {
         }
 
         @Test
-        func `the dashboard hears each second, and keeps the gateway from stopping no longer`()
+        func
+            `the dashboard hears event after event, and keeps the gateway from stopping no longer`()
             throws
         {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
-            let (exit, output) = try GatewayProcess.run(
-                ["-sN", "--max-time", "4", "http://127.0.0.1:\(port)/api/live"],
-                program: "/usr/bin/curl")
-            #expect(exit == .status(28), "it ended by itself: \(output)")
-            let events = output.split(separator: "\n").filter { $0.hasPrefix("data: ") }
-            #expect(events.count >= 3)
-            for event in events {
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let listener = try TestProgram(
+                "/usr/bin/curl", ["-sN", "http://\(gateway.admin)/api/live"])
+            func events() -> [Substring] {
+                listener.output.split(separator: "\n").filter { $0.hasPrefix("data: ") }
+            }
+            try eventually("three events") { events().count >= 3 }
+            // The third may not be whole.
+            for event in events().prefix(2) {
                 let value = try JSONValue(parsing: Array(event.dropFirst(6).utf8))
                 #expect(value.objectValue?["troubles"]?.arrayValue != nil)
             }
-            let listener = Process()
-            listener.executableURL = URL(filePath: "/usr/bin/curl")
-            listener.arguments = ["-sN", "http://127.0.0.1:\(port)/api/live", "-o", "/dev/null"]
-            try listener.run()
-            Thread.sleep(forTimeInterval: 1)
-            #expect(gateway.terminate(seconds: 10) == .status(0))
-            listener.waitUntilExit()
+            #expect(gateway.terminate() == .status(0))
+            #expect(listener.waitForExit() != nil)
         }
 
         @Test
@@ -165,7 +159,7 @@ extension ProcessTests {
                 ["-s", "--max-time", "5", "http://127.0.0.1:\(port)/livez"],
                 program: "/usr/bin/curl")
             #expect(plain != .status(0) && !answer.contains("live"))
-            #expect(gateway.terminate(seconds: 15) == .status(0))
+            #expect(gateway.terminate() == .status(0))
         }
     }
 }

@@ -35,8 +35,7 @@ extension ProcessTests {
             deinit { try? FileManager.default.removeItem(atPath: path) }
         }
 
-        @Test(.timeLimit(.minutes(5)))
-        func `what is lost behind a backup misleads nobody`() throws {
+        @Test func `what is lost behind a backup misleads nobody`() throws {
             let gateway = try GatewayProcess()
             let game = try GameFixture(gateway)
             let early = try game.client("early", ["panda"])
@@ -135,9 +134,9 @@ extension ProcessTests {
                 let path = URL(fileURLWithPath: copy + "/" + file)
                 let whole = try Data(contentsOf: path)
                 // Damaged in various places: in a manifest some bytes describe other files.
-                let damaged = (0..<8).map { part in
+                let damaged = (0..<3).map { part in
                     var damaged = whole
-                    damaged[part * (whole.count - 1) / 7] ^= 1
+                    damaged[part * (whole.count - 1) / 2] ^= 1
                     return damaged
                 }
                 for content in damaged + [whole.dropLast(), nil] {
@@ -186,17 +185,17 @@ extension ProcessTests {
             try world.register("phone", ["hero"], token: "aa01")
             try world.register("quiet", ["villain"], token: "aa02")
             try world.change(["hero"], run: "one")
-            try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
             world.gateway.terminate()
             let data = world.gateway.data
             try #require(
                 try GatewayProcess.run(["epoch", "new", "--data", data]).exit == .status(0))
             try world.gateway.start()
-            try await world.until("pushed to") { $0.devices["aa02"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
             try world.gateway.restart()
             try world.register("third", ["owl"], token: "aa03")
             try world.change(["owl"], run: "two")
-            try await world.until("pushed to") { $0.devices["aa03"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa03"]?.taken ?? 0 >= 1 }
             #expect(world.apns.record.devices["aa02"]?.taken == 1)
             await world.stop()
         }
@@ -243,7 +242,7 @@ private final class Posts: @unchecked Sendable {
         defer { lock.unlock() }
         let first = last
         while last < sequence || last == first {
-            guard !isOver, lock.wait(until: Date(timeIntervalSinceNow: 60)) else {
+            guard !isOver, lock.wait(until: Date(timeIntervalSinceNow: Patience.seconds)) else {
                 throw TestFailure("the posts stopped at \(last): \(faults)")
             }
         }

@@ -112,14 +112,14 @@ final class CollectorProgram {
         bodies.flatMap { Self.spans(of: $0) }
     }
 
-    /// Waits, for a minute at most, until a condition holds for the accepted spans; returns them.
+    /// Waits until a condition holds for the accepted spans; returns them.
     func until(_ what: String, _ holds: ([Span]) -> Bool) throws -> [Span] {
-        for _ in 0..<1_200 {
-            let spans = spans
-            if holds(spans) { return spans }
-            usleep(50_000)
+        var found: [Span] = []
+        try eventually(what, details: { "\(spans.map { ($0.name, $0.attributes) })" }) {
+            found = spans
+            return holds(found)
         }
-        throw TestFailure("not \(what): \(spans.map { ($0.name, $0.attributes) })")
+        return found
     }
 
     /// Returns the spans of a request.

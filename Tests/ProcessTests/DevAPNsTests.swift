@@ -51,7 +51,7 @@ extension ProcessTests {
             let other = try curl(
                 ready, token: token, device: device, topic: "com.other.push-type.widgets")
             #expect(other == #"{"reason":"TopicDisallowed"} 400 2"#)
-            #expect(service.waitForExit(seconds: 20) == .status(0))
+            #expect(service.waitForExit() == .status(0))
             let first = try #require(try service.json(line: 1))
             #expect(first["token"] == "01234567…" && first["status"] == 200)
             #expect(first["topic"] == "com.mygame.push-type.widgets")
@@ -79,7 +79,7 @@ extension ProcessTests {
             #expect(
                 try curl(ready, token: token, device: "0a0b")
                     == #"{"reason":"TooManyRequests"} 429 2"#)
-            #expect(service.waitForExit(seconds: 20) == .status(0))
+            #expect(service.waitForExit() == .status(0))
         }
 
         @Test func whatIsWrongOnTheCommandLineIsSaid() throws {

@@ -132,10 +132,9 @@ extension ProcessTests {
         }
 
         @Test func `a gateway is looked at from outside`() throws {
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(admin: "127.0.0.1:\(port)")
+            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
             let found = try Self.findings(
-                "--url", gateway.url, "--ca", gateway.ca, "--admin", "127.0.0.1:\(port)")
+                "--url", gateway.url, "--ca", gateway.ca, "--admin", gateway.admin)
             #expect(found["gateway"]?.first?.hasPrefix("ok ") == true)
             #expect(found["published keys"] == ["ok 1, all usable for signing"])
             #expect(found["clock"] == ["ok agrees with the local clock"])
@@ -145,7 +144,7 @@ extension ProcessTests {
             #expect(strange["gateway"]?.first?.hasPrefix("fail ") == true)
             gateway.kill()
             let gone = try Self.findings(
-                "--url", gateway.url, "--ca", gateway.ca, "--admin", "127.0.0.1:\(port)")
+                "--url", gateway.url, "--ca", gateway.ca, "--admin", gateway.admin)
             #expect(gone["gateway"]?.first?.hasPrefix("fail ") == true)
             #expect(gone["admin port"]?.first?.hasPrefix("fail ") == true)
         }

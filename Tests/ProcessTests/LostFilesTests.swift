@@ -127,8 +127,7 @@ extension ProcessTests {
             guard damage.isLoss else { return }
             let started = try TestProgram(
                 GatewayProcess.program(named: "timeline-gateway"), arguments + ["--new"])
-            let isReady = try started.waitForReady()
-            #expect(isReady, "\(started.standardErrorTail)")
+            #expect(started.waitForLine(prefix: "ready ") != nil, "\(started.standardErrorTail)")
             #expect(started.standardErrorTail.contains("continuing without a missing part"))
             started.kill()
             // `--new` applied once: from now on the directory is like any other.
@@ -166,21 +165,10 @@ extension ProcessTests {
                     "serve", "--data", gateway.data, "--listen", "127.0.0.1:0", "--admin",
                     "127.0.0.1:0", "--new",
                 ])
-            #expect(try started.waitForReady(), "\(started.standardErrorTail)")
+            #expect(started.waitForLine(prefix: "ready ") != nil, "\(started.standardErrorTail)")
             started.kill()
             try gateway.start()
             #expect(try gateway.http().request("GET", "/.well-known/jwks.json").text == before)
         }
-    }
-}
-
-extension TestProgram {
-    /// Waits until a daemon accepts connections; returns whether it does.
-    fileprivate func waitForReady() throws -> Bool {
-        let end = Date(timeIntervalSinceNow: 60)
-        while Date() < end, waitForExit(seconds: 0.1) == nil {
-            if output.contains("ready ") { return true }
-        }
-        return false
     }
 }

@@ -14,15 +14,14 @@ extension ProcessTests {
             let file = directory + "/page"
             try text.write(toFile: file, atomically: true, encoding: .utf8)
             let (exit, output) = try GatewayProcess.run(
-                ["bash", "-c", "\"$@\" 2>&1 <\"$0\"", file] + arguments, program: "/usr/bin/env",
-                seconds: 60)
+                ["bash", "-c", "\"$@\" 2>&1 <\"$0\"", file] + arguments, program: "/usr/bin/env")
             guard case .status(let status) = exit else { throw TestFailure(output) }
             return (status, output)
         }
 
         private static let hasReader =
             (try? GatewayProcess.run(
-                ["python3", "-c", "import prometheus_client"], program: "/usr/bin/env", seconds: 60
+                ["python3", "-c", "import prometheus_client"], program: "/usr/bin/env"
             )
             .exit) == .status(0)
 
@@ -36,31 +35,33 @@ extension ProcessTests {
             let client = try game.client("client", ["a"])
             try game.change(gateway.http(), ["a", "b"], run: "one")
             _ = try game.poll(client, since: client.cursor)
-            // The figures of event loops are up to a second old.
-            Thread.sleep(forTimeInterval: 1.2)
             try body(gateway, admin)
         }
 
         @Test func `promtool finds no fault with the page, which has every metric there is`() throws
         {
             try Self.used { _, admin in
-                let answer = try admin.request("GET", "/metrics")
-                #expect(
-                    answer.header("content-type") == "text/plain; version=0.0.4; charset=utf-8")
-                let (status, output) = try Self.run(
-                    ["promtool", "check", "metrics"], on: answer.text)
-                #expect(status == 0 && output.isEmpty, "\(output)")
                 let deploy = URL(filePath: #filePath).deletingLastPathComponent()
                     .deletingLastPathComponent().deletingLastPathComponent()
                     .appending(path: "Deploy/metrics.md")
                 let documented = try String(contentsOf: deploy, encoding: .utf8)
                     .split(separator: "\n").filter { $0.hasPrefix("| `") }
                     .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
-                let present = answer.text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
-                    .map { String($0.split(separator: " ")[2]) }
-                #expect(present == documented)
-                let changes = "timeline_gateway_changes_accepted_total 2\n"
-                #expect(answer.text.contains(changes))
+                // The figures of event loops are a moment old.
+                var answer = try admin.request("GET", "/metrics")
+                try eventually("every metric", details: { answer.text }) {
+                    answer = try admin.request("GET", "/metrics")
+                    let present = answer.text.split(separator: "\n")
+                        .filter { $0.hasPrefix("# TYPE ") }
+                        .map { String($0.split(separator: " ")[2]) }
+                    return present == documented
+                }
+                #expect(
+                    answer.header("content-type") == "text/plain; version=0.0.4; charset=utf-8")
+                #expect(answer.text.contains("timeline_gateway_changes_accepted_total 2\n"))
+                let (status, output) = try Self.run(
+                    ["promtool", "check", "metrics"], on: answer.text)
+                #expect(status == 0 && output.isEmpty, "\(output)")
             }
         }
 
@@ -102,7 +103,7 @@ extension ProcessTests {
                 let bytes = try #require(Double(resident)) * 1024
                 #expect(abs(try value("process_resident_memory_bytes") - bytes) < bytes / 2)
                 let age = Date().timeIntervalSince1970 - (try value("process_start_time_seconds"))
-                #expect(age > 0 && age < 600)
+                #expect(age > 0)
                 #expect(try value("process_cpu_seconds_total") > 0)
                 #expect(try value("process_open_fds") > 5)
                 #expect(try value("process_max_fds") >= value("process_open_fds"))

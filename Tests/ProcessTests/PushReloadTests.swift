@@ -19,7 +19,7 @@ extension ProcessTests {
         @Test func `a key is rotated under a stream of pushes, of which none is lost or doubled`()
             async throws
         {
-            let (devices, characters, rounds) = (40, 10, 12)
+            let (devices, characters, rounds) = (40, 10, 9)
             let world = try PushFixture(options: Self.fast, others: ["KEY7654321"])
             for index in 0..<devices {
                 try world.register(
@@ -39,14 +39,17 @@ extension ProcessTests {
                     try world.write([sections[round / 4]], options: Self.fast)
                     try Self.reload(world)
                 }
-                try await Task.sleep(for: .milliseconds(400))
+                let posted = changedAt
+                try await world.until("a device pushed after the change") { record in
+                    record.devices.values.contains { $0.pushes.last?.at ?? 0 >= posted }
+                }
             }
             try await world.until("each device pushed after its last change") { record in
                 record.devices.count == devices
                     && record.devices.values.allSatisfy { $0.pushes.last?.at ?? 0 >= changedAt }
             }
             // Connections that are not used any more are closed.
-            try await world.until("one connection left") { $0.openConnections == 1 }
+            try await world.until("one connection left") { $0.openConnections <= 1 }
             let record = world.apns.record
             #expect(record.violations.isEmpty, "\(record.violations)")
             #expect(record.duplicates == 0)
@@ -70,23 +73,21 @@ extension ProcessTests {
             #expect(refused.status == 422)
             #expect(refused.text.contains("apns.0.key") && refused.text.contains("apns.p8"))
             try world.change(["hero"], run: "one")
-            try await world.until("pushed with the old key") { $0.taken == 1 }
+            try await world.until("pushed with the old key") { $0.taken >= 1 }
             // A key of another team, with the same file name.
             try SigningKey(generating: .es256).save(to: world.folder + "/other.p8")
             #expect(rename(world.folder + "/other.p8", key.path) == 0)
             try Self.reload(world)
-            try await Task.sleep(for: .milliseconds(1_100))
             try world.change(["hero"], run: "two")
             try await world.until("refused") {
                 $0.answers.keys.contains { $0.reason == "InvalidProviderToken" }
             }
-            try await Task.sleep(for: .milliseconds(1_100))
             try world.change(["hero"], run: "three")
-            try await Task.sleep(for: .milliseconds(1_100))
+            try await world.untilWithheld("phone", for: "stopped")
             #expect(world.apns.record.taken == 1)
             // No reload is requested: the file is watched.
             try right.write(to: key, options: .atomic)
-            try await world.until("what was owed is pushed") { $0.taken == 2 }
+            try await world.until("what was owed is pushed") { $0.taken >= 2 }
             #expect(world.apns.record.devices["aa01"]?.taken == 2)
             await world.stop()
         }
@@ -101,23 +102,20 @@ extension ProcessTests {
             try Self.reload(world)
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
-            try await Task.sleep(for: .milliseconds(500))
             #expect(world.apns.record.requests == 0)
             try world.write([section(topic: "com.first")], options: Self.fast)
             try Self.reload(world)
-            try await world.until("pushed") { $0.taken == 1 }
-            try await Task.sleep(for: .milliseconds(1_100))
+            try await world.until("pushed") { $0.taken >= 1 }
             // A rejected topic is stopped until another one replaces it.
             world.apns.script("aa01", [.refused(.topicDisallowed), .take])
             try world.change(["hero"], run: "two")
-            try await world.until("refused") { $0.requests == 2 }
-            try await Task.sleep(for: .milliseconds(1_100))
+            try await world.until("refused") { $0.requests >= 2 }
             try world.change(["hero"], run: "three")
-            try await Task.sleep(for: .milliseconds(500))
+            try await world.untilWithheld("phone", for: "stopped")
             #expect(world.apns.record.requests == 2)
             try world.write([section(topic: "com.second")], options: Self.fast)
             try Self.reload(world)
-            try await world.until("pushed") { $0.taken == 2 }
+            try await world.until("pushed") { $0.taken >= 2 }
             let topics = world.apns.record.devices["aa01"]?.pushes.map(\.request.topic)
             #expect(
                 topics == ["com.first.push-type.widgets", "com.second.push-type.widgets"])
@@ -129,20 +127,20 @@ extension ProcessTests {
             let world = try PushFixture(options: ["interval: 1h", "widgetsPerDay: 48"])
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
-            try await world.until("pushed") { $0.taken == 1 }
+            try await world.until("pushed") { $0.taken >= 1 }
             try world.change(["hero"], run: "two")
-            try await Task.sleep(for: .milliseconds(500))
+            try await world.untilWithheld("phone", for: "interval")
             #expect(world.apns.record.taken == 1)
             let section = PushFixture.section(in: world.folder)
             try world.write([section], options: ["interval: 1s", "widgetsPerDay: 1"])
             try Self.reload(world)
             // The budget allows one push, which was spent.
-            try await Task.sleep(for: .milliseconds(1_500))
+            try await world.untilWithheld("phone", for: "budget")
             #expect(world.apns.record.taken == 1)
             try world.write([section], options: ["interval: 1s", "widgetsPerDay: 100000"])
             try Self.reload(world)
             // The budget allows more than one push a second.
-            try await world.until("what was withheld is pushed") { $0.taken == 2 }
+            try await world.until("what was withheld is pushed") { $0.taken >= 2 }
             await world.stop()
         }
 
@@ -166,10 +164,7 @@ extension ProcessTests {
                     token: world.backend
                 ).text
             }
-            for _ in 0..<200 where try !attempts().contains("address-not-allowed") {
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            #expect(try attempts().contains("address-not-allowed"))
+            try await eventually("refused") { try attempts().contains("address-not-allowed") }
             #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
             try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
             try Self.reload(world)
@@ -200,10 +195,7 @@ extension ProcessTests {
                     token: world.backend
                 ).text
             }
-            for _ in 0..<200 where try !attempts().contains("not-trusted") {
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            #expect(try attempts().contains("not-trusted"))
+            try await eventually("refused") { try attempts().contains("not-trusted") }
             #expect(receiver.requestCount == 0)
             let right = try Data(contentsOf: URL(filePath: certificates + "/ca.pem"))
             try right.write(to: URL(filePath: trust), options: .atomic)

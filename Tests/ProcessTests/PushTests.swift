@@ -12,9 +12,9 @@ extension ProcessTests {
             try world.register("phone", ["hero"], token: "aa01")
             try world.register("other", ["villain"], token: "aa02")
             try world.change(["hero"], run: "one")
-            try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
             try world.change(["villain"], run: "two")
-            try await world.until("pushed to") { $0.devices["aa02"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
             let push = try #require(world.apns.record.devices["aa01"]?.pushes.first)
             #expect(push.request.topic == "com.mygame.push-type.widgets")
             #expect(world.apns.record.taken == 2)
@@ -27,19 +27,17 @@ extension ProcessTests {
             world.apns.script("aa01", [.refused(.badDeviceToken)])
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
-            try await world.until("refused") { $0.requests == 1 }
+            try await world.until("refused") { $0.requests >= 1 }
             var delivery: [JSONValue] = []
-            for _ in 0..<200 {
+            try await eventually("removed", details: { "\(delivery)" }) {
                 let answer = try world.gateway.http().request(
                     "GET", "/v1/apps/\(PushFixture.app)/clients/phone", token: world.backend)
                 delivery = answer["delivery"]?.arrayValue ?? []
-                if delivery.count == 1 { break }
-                try await Task.sleep(for: .milliseconds(20))
+                return delivery == [["type": "stream"]]
             }
-            #expect(delivery == [["type": "stream"]])
             try world.change(["hero"], run: "two")
             try world.register("phone", ["hero"], token: "aa02")
-            try await world.until("pushed to") { $0.devices["aa02"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
             #expect(world.apns.record.devices["aa01"]?.requests == 1)
             await world.stop()
         }
@@ -55,7 +53,7 @@ extension ProcessTests {
             try world.change(["hero"], run: "one")
             try world.register("phone", ["villain"], token: "aa01")
             try world.change(["villain"], run: "two")
-            try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
             await world.stop()
         }
 
@@ -63,12 +61,12 @@ extension ProcessTests {
             let world = try PushFixture()
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
-            try await world.until("pushed to") { $0.devices["aa01"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
             #expect(world.gateway.terminate() == .status(0))
             try world.gateway.start()
             try world.register("other", ["villain"], token: "aa02")
             try world.change(["villain"], run: "two")
-            try await world.until("pushed to") { $0.devices["aa02"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
             #expect(world.apns.record.devices["aa01"]?.taken == 1)
             #expect(world.apns.record.providerTokens.count == 1)
             await world.stop()
@@ -80,14 +78,8 @@ extension ProcessTests {
         private static let devices = 60
         private static let characters = 20
 
-        @Test(arguments: 0..<5)
-        func `kill -9 during a push storm misses no device`(part: Int) async throws {
-            for seed in stride(from: part, to: 50, by: 5) {
-                try await storm(seed: UInt64(seed))
-            }
-        }
-
-        private func storm(seed: UInt64) async throws {
+        @Test(arguments: [1, 2, 3] as [UInt64])
+        func `kill -9 during a push storm misses no device`(seed: UInt64) async throws {
             var random = SplitMix64(seed: seed)
             let world = try PushFixture(
                 faults: [PushFault(.resetConnection(isTaken: true), share: 5_000)], seed: seed,

@@ -71,7 +71,7 @@ private struct Heard {
     /// Reads until the stream's id reaches `head`.
     mutating func read(_ stream: TestHTTPStream, until head: UInt64) throws {
         while position < head {
-            guard case .block(let block) = stream.next(timeout: 40) else {
+            guard case .block(let block) = stream.next() else {
                 throw TestFailure("the stream stands at \(position) of \(head)")
             }
             if let data = block.data { take(try claims(of: data)) }

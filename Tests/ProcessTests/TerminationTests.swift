@@ -15,7 +15,7 @@ extension ProcessTests {
             }
             for stream in streams { try #require(stream.head()?.status == 200) }
             let retry = streams[0].retry
-            #expect(gateway.terminate(seconds: 10) == .status(0), "\(gateway.standardErrorTail)")
+            #expect(gateway.terminate() == .status(0), "\(gateway.standardErrorTail)")
             var retries: Set<Int?> = []
             for stream in streams {
                 #expect(stream.waitForEnd())
@@ -43,7 +43,7 @@ extension ProcessTests {
             }
             let stream = game.stream(try game.client("client", ["panda"]), version: .two)
             try #require(stream.head()?.status == 200)
-            #expect(gateway.terminate(seconds: 8) == .status(0), "\(gateway.standardErrorTail)")
+            #expect(gateway.terminate() == .status(0), "\(gateway.standardErrorTail)")
             for http in idle {
                 #expect(throws: TestHTTPError.self) {
                     try http.request("GET", "/.well-known/jwks.json")
@@ -63,7 +63,7 @@ extension ProcessTests {
             for round in 0..<10 {
                 try game.change(http, Array(repeating: "panda", count: 500), run: "\(round)")
             }
-            #expect(gateway.terminate(seconds: 10) == .status(0), "\(gateway.standardErrorTail)")
+            #expect(gateway.terminate() == .status(0), "\(gateway.standardErrorTail)")
             stream.close()
         }
 
@@ -72,7 +72,7 @@ extension ProcessTests {
             let game = try GameFixture(gateway)
             let client = try game.client("client", ["panda"])
             try game.change(gateway.http(), ["panda"], run: "last")
-            #expect(gateway.terminate(seconds: 10) == .status(0))
+            #expect(gateway.terminate() == .status(0))
             try gateway.start()
             #expect(try game.poll(client, since: client.cursor).stale == ["detail character=panda"])
         }

@@ -55,13 +55,4 @@ struct TracedFixture {
         let page = MetricsPage(try admin.request("GET", "/metrics").text)
         return Int(page["timeline_gateway_trace_spans_total{outcome=\"\(outcome)\"}"] ?? 0)
     }
-
-    /// Waits, for a minute at most, until a condition holds.
-    static func until(_ what: String, _ holds: () throws -> Bool) throws {
-        for _ in 0..<1_200 {
-            if try holds() { return }
-            usleep(50_000)
-        }
-        throw TestFailure("not \(what)")
-    }
 }

@@ -117,7 +117,7 @@ extension ProcessTests {
             let hook = try #require(try receiver.request(1))
             var told: [String] = []
             while told.isEmpty {
-                guard case .block(let block) = stream.next(timeout: 40) else {
+                guard case .block(let block) = stream.next() else {
                     throw TestFailure("the stream ended")
                 }
                 if let data = block.data { told.append(data) }
@@ -147,7 +147,7 @@ extension ProcessTests {
             #expect(line?.contains("span_id=\(server.id)") == true)
             #expect(line?.contains("route=/v1/apps/{app}/changes") == true)
             #expect(!gateway.standardErrorTail.contains("very-secret"))
-            try TracedFixture.until("all are counted") {
+            try eventually("all are counted") {
                 try TracedFixture.spans(admin, "exported") == spans.count
             }
             stream.close()
@@ -169,7 +169,7 @@ extension ProcessTests {
                     ("traceparent", TracedFixture.traceparent),
                 ], body: TracedFixture.hero("one").text)
             let sequence = try #require(answer["sequence"]?.integerValue)
-            try await world.until("pushed to") { $0.devices["aa02"]?.taken == 1 }
+            try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
             let spans = try collector.until("both pushes") { spans in
                 spans.count { $0.name == "push widgets" } == 2
             }
@@ -207,37 +207,6 @@ extension ProcessTests {
                 }
             }
             await world.stop()
-        }
-
-        @Test func `the first rebuild that is confirmed ends the way of a change`() throws {
-            let world = try TracedFixture()
-            let collector = try CollectorProgram()
-            let (gateway, _) = try world.gateway([
-                "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"
-            ])
-            let game = try GameFixture(gateway)
-            let clients = try ["one", "two"].map { try game.client($0, ["hero"]) }
-            let answer = try TracedFixture.post(
-                game, TracedFixture.hero("one"), [("traceparent", TracedFixture.traceparent)])
-            let sequence = try #require(answer["sequence"]?.integerValue)
-            for client in clients {
-                let cursor = try game.poll(client, since: client.cursor).cursor
-                try FreshnessTests.acknowledge(gateway, client, cursor, ["hero"])
-            }
-            // The following spans in the same queue.
-            try TracedFixture.post(
-                game, TracedFixture.hero("two"), [("traceparent", TracedFixture.traceparent)])
-            let spans = try collector.until("all") { spans in
-                spans.count { $0.kind == 2 } == 2 && spans.contains { $0.name == "confirm poll" }
-            }
-            let server = try #require(spans.first { $0.kind == 2 })
-            let confirmed = spans.filter { $0.name.hasPrefix("confirm") }
-            #expect(confirmed.map(\.name) == ["confirm poll"])
-            let span = try #require(confirmed.first)
-            #expect(span.parent == server.id && span.trace == TracedFixture.trace)
-            #expect(span.attributes["timeline_gateway.sequence"] == "\(sequence)")
-            #expect(span.attributes["timeline_gateway.channel"] == "poll")
-            #expect(gateway.terminate() == .status(0))
         }
 
         @Test func `an event's own trace holds for its change, and the flag of who began it`()

@@ -59,14 +59,11 @@ extension ProcessTests {
                     headers: headers, body: body?.text)
             }
 
-            @discardableResult
-            func register(
-                _ token: String, attributes: JSONObject = [:]
-            ) throws -> String {
+            func register(_ token: String) throws -> String {
                 let answer = try send(
                     "PUT", token: token,
                     [
-                        "platform": "iOS", "attributes": .object(attributes),
+                        "platform": "iOS",
                         "widgets": [
                             ["kind": "turn", "family": "systemSmall"],
                             ["kind": "clock", "family": "systemSmall"],
@@ -111,21 +108,6 @@ extension ProcessTests {
             }
         }
 
-        @Test func whoLeftAnAccountIsNoLongerToldOfIt() throws {
-            let account = try Account()
-            let (with, without) = (try account.token(["account=42"]), try account.token())
-            try account.register(with)
-            let cursor = try account.register(without)
-            #expect(try account.registered() == nil)
-            try account.change(account: "42")
-            #expect(try account.poll(without, since: cursor).stale == [])
-            let explained = try account.send("GET", "/explain", token: account.backend)
-            let widget = explained["widgets"]?.arrayValue?.first?.objectValue
-            // It is not stale; nor is it fresh, since no change can make it stale any more.
-            #expect(widget?["stale"] == nil && widget?["fresh"] == nil, "\(explained.text)")
-            #expect(widget?["dependsOnNothing"] == true && widget?["lacks"] == ["account"])
-        }
-
         @Test(arguments: [TestHTTPVersion.one, .two])
         func whateverComesWithATokenPutsInForceWhatItVouchesFor(_ version: TestHTTPVersion) throws {
             let account = try Account()
@@ -166,32 +148,6 @@ extension ProcessTests {
             try account.change(account: "42")
             try account.changeClock()
             #expect(try Self.told(stream) == ["clock"])
-        }
-
-        @Test func whatABackendSetHoldsAndATokenThatContradictsItIsRefused() throws {
-            let account = try Account()
-            let without = try account.token()
-            try account.register(account.backend, attributes: ["account": "42"])
-            let cursor = try account.register(without)
-            _ = try account.poll(without, since: cursor)
-            try account.change(account: "42")
-            #expect(try account.poll(without, since: cursor).stale == ["turn"])
-            let other = try account.token(["account=7"])
-            for (method, path, body) in [
-                ("GET", "/reloads", nil), ("PUT", "", ["platform": "iOS"]),
-                ("POST", "/acks", ["cursor": .string(cursor)]),
-            ] as [(String, String, JSONValue?)] {
-                let answer = try account.send(method, path, token: other, body)
-                #expect(answer.status == 403, "\(method) \(answer.text)")
-                #expect(
-                    answer["type"]?.stringValue
-                        == ProblemDetails.typePrefix + "attribute-contradicts-token")
-            }
-            // A patch of another member leaves the attributes as they are.
-            let patched = try account.send(
-                "PATCH", token: account.backend, ["osVersion": "26.1"])
-            #expect(patched.status == 200, "\(patched.text)")
-            #expect(try account.registered()?.objectValue?["account"] == "42")
         }
 
         /// Returns the names in the next event of a stream.

@@ -48,12 +48,12 @@ extension ProcessTests {
             try game.change(gateway.http(), ["hero"], run: "one")
             _ = try #require(try receiver.request(1))
             var address: JSONObject = [:]
-            let limit = ContinuousClock.now + .seconds(60)
-            while address["retryAt"] == nil, ContinuousClock.now < limit {
+            try eventually("to be asked again") {
                 let answer = try gateway.http().request(
                     "GET", "/v1/apps/\(GameFixture.app)/clients/renderer/explain",
                     token: game.backend)
                 address = answer["addresses"]?.arrayValue?.first?.objectValue ?? [:]
+                return address["retryAt"] != nil
             }
             #expect(address["failures"] == 1)
             // RFC 3339 in UTC, which sorts by time.
@@ -95,13 +95,13 @@ extension ProcessTests {
             #expect(exit == .status(0) && output.contains(old[0]), "\(output)")
             // The running gateway adopts the key, and gives it to every client that registers.
             var both = old
-            for _ in 0..<120 where both.count < 2 {
-                usleep(500_000)
+            try eventually("adopted") {
                 both = keys(
                     try gateway.http().request(
                         "PATCH", "/v1/apps/\(GameFixture.app)/clients/renderer",
                         token: game.backend,
                         headers: [("Content-Type", "application/merge-patch+json")], body: "{}"))
+                return both.count > 1
             }
             #expect(both.count == 2 && both.first == old.first)
             try game.change(gateway.http(), ["hero"], run: "two")
@@ -118,19 +118,15 @@ extension ProcessTests {
         }
 
         @Test func `a webhook at a private address is not asked unless that is allowed`() throws {
-            let admin = "127.0.0.1:\(try GatewayProcess.freePort())"
-            let fixture = try WebhookFixture(allowed: "", admin: admin)
+            let fixture = try WebhookFixture(
+                allowed: "", admin: GatewayProcess.freeAddress())
             let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
             _ = try fixture.register(at: "/private")
             try game.change(gateway.http(), ["hero"], run: "one")
             let refused =
-                #"pushes_total{channel="webhook",outcome="retry",reason="address-not-allowed"} 1"#
-            let page = TestHTTP(url: "http://\(admin)", ca: fixture.ca)
-            for _ in 0..<500 {
-                if try page.request("GET", "/metrics").text.contains(refused) { break }
-                usleep(20_000)
-            }
-            #expect(try page.request("GET", "/metrics").text.contains(refused))
+                "timeline_gateway_pushes_total{channel=\"webhook\",outcome=\"retry\","
+                + "reason=\"address-not-allowed\"}"
+            try eventually("refused") { try gateway.metrics()[refused] ?? 0 >= 1 }
             #expect(receiver.requestCount == 0)
             gateway.terminate()
         }
