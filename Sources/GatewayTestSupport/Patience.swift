@@ -15,10 +15,10 @@ package enum Patience {
     package static var milliseconds: Int { Int(seconds * 1_000) }
 }
 
-/// Waits until a condition holds, looking every 20 ms, and blocks the thread meanwhile.
+/// Blocks the thread until a condition holds, looking every 20 ms; for tests that are not `async`.
 ///
 /// - Throws: a `TestFailure` that starts with `what` when the patience is over.
-package func eventually(
+package func blockUntil(
     _ what: String, details: () -> String = { "" }, _ condition: () throws -> Bool
 ) throws {
     let end = ContinuousClock.now + Patience.duration
@@ -31,9 +31,8 @@ package func eventually(
 /// Waits until a condition holds, looking every 20 ms.
 ///
 /// - Throws: a `TestFailure` that starts with `what` when the patience is over.
-package func eventually(
-    _ what: String, details: () -> String = { "" },
-    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Bool
+nonisolated(nonsending) package func eventually(
+    _ what: String, details: () -> String = { "" }, _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + Patience.duration
     while try await !condition() {

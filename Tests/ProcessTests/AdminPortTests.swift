@@ -90,7 +90,7 @@ extension ProcessTests {
             func events() -> [Substring] {
                 listener.output.split(separator: "\n").filter { $0.hasPrefix("data: ") }
             }
-            try eventually("three events") { events().count >= 3 }
+            try blockUntil("three events") { events().count >= 3 }
             // The third may not be whole.
             for event in events().prefix(2) {
                 let value = try JSONValue(parsing: Array(event.dropFirst(6).utf8))

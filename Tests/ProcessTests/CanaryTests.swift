@@ -59,7 +59,7 @@ extension ProcessTests {
             gateway.kill()
             let prefix = "timeline_canary_rounds_total{app=\"\(GameFixture.app)\",outcome="
             var page = MetricsPage("")
-            try eventually("failed", details: { canary.output }) {
+            try blockUntil("failed", details: { canary.output }) {
                 page = MetricsPage((try? String(contentsOfFile: file, encoding: .utf8)) ?? "")
                 return page[prefix + "\"failed\"}"] ?? 0 >= 1
             }

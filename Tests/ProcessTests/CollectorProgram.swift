@@ -115,7 +115,7 @@ final class CollectorProgram {
     /// Waits until a condition holds for the accepted spans; returns them.
     func until(_ what: String, _ holds: ([Span]) -> Bool) throws -> [Span] {
         var found: [Span] = []
-        try eventually(what, details: { "\(spans.map { ($0.name, $0.attributes) })" }) {
+        try blockUntil(what, details: { "\(spans.map { ($0.name, $0.attributes) })" }) {
             found = spans
             return holds(found)
         }

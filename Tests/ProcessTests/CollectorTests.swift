@@ -24,7 +24,7 @@ extension ProcessTests {
                 var head: UInt64 = 0
                 for run in 0..<50 { head = try game.change(http, ["hero"], run: "\(run)") }
                 _ = try stream.cursor(covering: head)
-                try eventually("\(outcome) by \(answers)") {
+                try blockUntil("\(outcome) by \(answers)") {
                     try TracedFixture.spans(admin, outcome) > 0
                 }
                 if outcome == "exported" {

@@ -49,7 +49,7 @@ extension ProcessTests {
             _ version: TestHTTPVersion, cutAtByte: Int?
         ) throws -> TestHTTPStream {
             var stream: TestHTTPStream?
-            try eventually("a place for a stream") {
+            try blockUntil("a place for a stream") {
                 let opened = game.stream(
                     client, from: cursor, version: version, cutAtByte: cutAtByte)
                 guard let head = opened.head() else {

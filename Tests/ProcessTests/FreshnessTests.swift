@@ -89,7 +89,7 @@ extension ProcessTests {
             let app = "app=\"\(GameFixture.app)\""
             func ages(_ isMet: (_ connected: Double, _ away: Double) -> Bool) throws {
                 var ages = (connected: -1.0, away: -1.0)
-                try eventually("of these ages", details: { "\(ages)" }) {
+                try blockUntil("of these ages", details: { "\(ages)" }) {
                     ages.connected = try Self.sample(
                         admin, "oldest_unconfirmed_seconds{\(app),clients=\"connected\"}")
                     ages.away = try Self.sample(

@@ -72,7 +72,7 @@ extension ProcessTests {
                 try gateway.http().post(
                     Self.events("room"), app: GameFixture.app, token: game.backend
                 ).status == 202)
-            try eventually("ready") { try admin.request("GET", "/readyz").status == 200 }
+            try blockUntil("ready") { try admin.request("GET", "/readyz").status == 200 }
         }
 
         @Test func `a backup to a full disk names the disk and the room, and leaves nothing`()

@@ -49,7 +49,7 @@ extension ProcessTests {
                     .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
                 // The figures of event loops are a moment old.
                 var answer = try admin.request("GET", "/metrics")
-                try eventually("every metric", details: { answer.text }) {
+                try blockUntil("every metric", details: { answer.text }) {
                     answer = try admin.request("GET", "/metrics")
                     let present = answer.text.split(separator: "\n")
                         .filter { $0.hasPrefix("# TYPE ") }

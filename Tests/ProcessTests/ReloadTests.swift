@@ -284,7 +284,7 @@ extension ProcessTests {
             let signed = Date().timeIntervalSince1970 - age
             let (exit, output) = try GatewayProcess.run(["keys", "rotate", "--data", world.folder])
             #expect(exit == .status(0), "\(output)")
-            try eventually("signed by the new key") {
+            try blockUntil("signed by the new key") {
                 world.hangUp()
                 pause(seconds: 0.5)
                 let asked = Date().timeIntervalSince1970
@@ -314,7 +314,7 @@ extension WatchedGateway {
 
     /// Waits until a sample has the expected value.
     fileprivate func wait(_ name: String, _ isRight: (Double) -> Bool) throws {
-        try eventually(name) { try isRight(sample(name)) }
+        try blockUntil(name) { try isRight(sample(name)) }
     }
 
     fileprivate func hangUp() { _ = kill(gateway.pid, SIGHUP) }

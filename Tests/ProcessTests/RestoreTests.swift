@@ -91,7 +91,7 @@ extension ProcessTests {
             let client = try game.client("phone", ["panda"])
             let lost = try game.change(gateway.http(), ["panda"], run: "lost")
             // The mark is written later, and names the log's head.
-            try eventually("marked") {
+            try blockUntil("marked") {
                 try String(contentsOfFile: gateway.data + "/store.mark", encoding: .utf8)
                     .split(separator: "\n")
                     .contains { $0.split(separator: " ").dropFirst(4).first == "\(lost)" }

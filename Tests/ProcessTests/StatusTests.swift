@@ -27,7 +27,7 @@ extension ProcessTests {
             _ = stream.next()
             // A gateway that had no time for a moment is not well for a moment.
             var status = try Self.run(["status", "--admin", admin])
-            try eventually("well", details: { status.output }) {
+            try blockUntil("well", details: { status.output }) {
                 status = try Self.run(["status", "--admin", admin])
                 return status.exit == .status(0)
                     && [
@@ -37,7 +37,7 @@ extension ProcessTests {
             }
             #expect(!status.output.contains("\u{1B}"), "colours without a terminal")
             var json: JSONObject?
-            try eventually("well", details: { json.map { JSONValue.object($0).text } ?? "" }) {
+            try blockUntil("well", details: { json.map { JSONValue.object($0).text } ?? "" }) {
                 let output = try Self.run(["status", "--admin", admin, "--json"]).output
                 json = (try? JSONValue(parsing: Array(output.utf8)))?.objectValue
                 return json?["well"] == true && json?["ready"] == true
@@ -61,7 +61,7 @@ extension ProcessTests {
             defer { watched.remove() }
             func status(until word: String) throws -> String {
                 var output = ""
-                try eventually("`\(word)`", details: { output }) {
+                try blockUntil("`\(word)`", details: { output }) {
                     output = try Self.run(["status", "--admin", watched.gateway.admin]).output
                     return output.contains(word)
                 }

@@ -147,7 +147,7 @@ extension ProcessTests {
             #expect(line?.contains("span_id=\(server.id)") == true)
             #expect(line?.contains("route=/v1/apps/{app}/changes") == true)
             #expect(!gateway.standardErrorTail.contains("very-secret"))
-            try eventually("all are counted") {
+            try blockUntil("all are counted") {
                 try TracedFixture.spans(admin, "exported") == spans.count
             }
             stream.close()

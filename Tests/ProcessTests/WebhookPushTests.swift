@@ -48,7 +48,7 @@ extension ProcessTests {
             try game.change(gateway.http(), ["hero"], run: "one")
             _ = try #require(try receiver.request(1))
             var address: JSONObject = [:]
-            try eventually("to be asked again") {
+            try blockUntil("to be asked again") {
                 let answer = try gateway.http().request(
                     "GET", "/v1/apps/\(GameFixture.app)/clients/renderer/explain",
                     token: game.backend)
@@ -95,7 +95,7 @@ extension ProcessTests {
             #expect(exit == .status(0) && output.contains(old[0]), "\(output)")
             // The running gateway adopts the key, and gives it to every client that registers.
             var both = old
-            try eventually("adopted") {
+            try blockUntil("adopted") {
                 both = keys(
                     try gateway.http().request(
                         "PATCH", "/v1/apps/\(GameFixture.app)/clients/renderer",
@@ -126,7 +126,7 @@ extension ProcessTests {
             let refused =
                 "timeline_gateway_pushes_total{channel=\"webhook\",outcome=\"retry\","
                 + "reason=\"address-not-allowed\"}"
-            try eventually("refused") { try gateway.metrics()[refused] ?? 0 >= 1 }
+            try blockUntil("refused") { try gateway.metrics()[refused] ?? 0 >= 1 }
             #expect(receiver.requestCount == 0)
             gateway.terminate()
         }
