@@ -88,13 +88,10 @@ package final class ClusterFixture: Sendable {
     /// Waits until the primary and its standby have noticed that commits wait.
     private func awaitQuorum() throws {
         let connection = try primary.administration()
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
+        try eventually("the standby takes part in the quorum") {
             let states = try connection.rows("SELECT sync_state FROM pg_stat_replication")
-            if try states.first?.text(0) == "quorum" { return }
-            usleep(10_000)
+            return try states.first?.text(0) == "quorum"
         }
-        throw TestFailure("the standby does not take part in the quorum")
     }
 
     /// Sets whether commits wait for the standby.
@@ -135,6 +132,6 @@ package final class ClusterFixture: Sendable {
 
     /// Connects as a login.
     package func connection(as login: String) throws -> PostgresAdministration {
-        try PostgresAdministration(try address(user: login))
+        try PostgresServer.connect(try address(user: login))
     }
 }

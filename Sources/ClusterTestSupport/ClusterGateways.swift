@@ -138,32 +138,50 @@ package final class ClusterGateways: Sendable {
     /// Returns a connection to a node.
     package func http(_ node: GatewayProcess) -> TestHTTP { node.http() }
 
+    /// Repeats a request that is refused because the database does not answer, until it does.
+    private func repeating(
+        unless isOnce: Bool = false, _ request: () throws -> TestHTTPAnswer
+    ) throws -> TestHTTPAnswer {
+        var answer = try request()
+        if !isOnce, answer.status == 503 {
+            try eventually("the database answers", details: { answer.text }) {
+                answer = try request()
+                return answer.status != 503
+            }
+        }
+        return answer
+    }
+
     /// Puts a catalog of one kind of widget, which shows a character; returns the status.
     @discardableResult
     package func putCatalog(_ node: GatewayProcess) throws -> Int {
-        try http(node).request(
-            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend(),
-            headers: [("Content-Type", "application/yaml")],
-            body: """
-                app: \(Self.app)
-                entities: { Character: { properties: [health] } }
-                intents: { One: { parameters: [{ name: character, type: Character }] } }
-                widgets:
-                  - kind: detail
-                    configuration: appIntent
-                    intent: One
-                    families: [systemSmall]
-                    collapse: 0s
-                    dependsOn: [{ entity: Character, match: { id: $character } }]
-                """
-        ).status
+        try repeating {
+            try http(node).request(
+                "PUT", "/v1/apps/\(Self.app)/catalog", token: backend(),
+                headers: [("Content-Type", "application/yaml")],
+                body: """
+                    app: \(Self.app)
+                    entities: { Character: { properties: [health] } }
+                    intents: { One: { parameters: [{ name: character, type: Character }] } }
+                    widgets:
+                      - kind: detail
+                        configuration: appIntent
+                        intent: One
+                        families: [systemSmall]
+                        collapse: 0s
+                        dependsOn: [{ entity: Character, match: { id: $character } }]
+                    """)
+        }.status
     }
 
     /// Registers a client with a widget for each of `characters`; returns the answer.
     ///
-    /// - Parameter pushToken: The push token of the device; `nil` for none.
+    /// - Parameters:
+    ///   - pushToken: The push token of the device; `nil` for none.
+    ///   - once: Whether to take a refusal for an answer.
     package func register(
-        _ client: String, _ characters: [String], pushToken: String? = nil, at node: GatewayProcess
+        _ client: String, _ characters: [String], pushToken: String? = nil, once: Bool = false,
+        at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
         let apns: [JSONValue] =
             pushToken.map {
@@ -174,37 +192,44 @@ package final class ClusterGateways: Sendable {
                     ]
                 ]
             } ?? []
-        return try http(node).register(
-            client, app: Self.app, token: token(client),
-            [
-                "platform": "iOS",
-                "delivery": .array([["type": "stream"]] + apns),
-                "widgets": .array(
-                    characters.map {
-                        [
-                            "kind": "detail", "family": "systemSmall",
-                            "parameters": ["character": .string($0)],
-                        ]
-                    }),
-            ])
+        let document: JSONValue = [
+            "platform": "iOS",
+            "delivery": .array([["type": "stream"]] + apns),
+            "widgets": .array(
+                characters.map {
+                    [
+                        "kind": "detail", "family": "systemSmall",
+                        "parameters": ["character": .string($0)],
+                    ]
+                }),
+        ]
+        return try repeating(unless: once) {
+            try http(node).register(client, app: Self.app, token: token(client), document)
+        }
     }
 
     /// Posts a change of a character.
+    ///
+    /// - Parameter once: Whether to take a refusal for an answer.
     package func change(
-        _ character: String, id: String, at node: GatewayProcess
+        _ character: String, id: String, once: Bool = false, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
-        try http(node).post(
-            [event(source: "test", id: id, entity: "Character", key: character)], app: Self.app,
-            token: backend())
+        try repeating(unless: once) {
+            try http(node).post(
+                [event(source: "test", id: id, entity: "Character", key: character)],
+                app: Self.app, token: backend())
+        }
     }
 
     /// Acknowledges everything up to a cursor.
     package func acknowledge(
         _ client: String, upTo cursor: String, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
-        try http(node).request(
-            "POST", "/v1/apps/\(Self.app)/clients/\(client)/acks", token: token(client),
-            body: JSONValue.object(["cursor": .string(cursor)]).text)
+        try repeating {
+            try http(node).request(
+                "POST", "/v1/apps/\(Self.app)/clients/\(client)/acks", token: token(client),
+                body: JSONValue.object(["cursor": .string(cursor)]).text)
+        }
     }
 
     /// Opens the stream of a client.
@@ -221,8 +246,12 @@ package final class ClusterGateways: Sendable {
     package func poll(
         _ client: String, since cursor: String?, at node: GatewayProcess
     ) throws -> (stale: [String], cursor: String) {
-        let answer = try http(node).poll(
-            client, app: Self.app, token: token(client), since: cursor)
+        let answer = try PollAnswer(
+            repeating {
+                try http(node).request(
+                    "GET", "/v1/apps/\(Self.app)/clients/\(client)/reloads",
+                    token: token(client), headers: cursor.map { [("Last-Event-ID", $0)] } ?? [])
+            })
         return (try answer.notifications.flatMap { try stale(in: $0) }, answer.cursor)
     }
 }
@@ -249,7 +278,7 @@ package final class ToldStream: Sendable {
 
     /// Returns the widgets that the next notification names; heartbeats are passed over. `nil` once the
     /// stream is over, or if none comes in time.
-    package func next(seconds: Double = 10) throws -> [String]? {
+    package func next(seconds: Double = Patience.seconds) throws -> [String]? {
         while case .block(let block)? = stream.next(timeout: seconds) {
             if let id = block.id, !id.isEmpty { lastID.update { $0 = id } }
             if let data = block.data, !data.isEmpty { return try stale(in: data) }

@@ -96,9 +96,30 @@ package final class PostgresServer: Sendable {
         return try PostgresAddress("host=\(hosts) port=\(port) user=\(user) dbname=\(database)")
     }
 
+    /// The address of this server, also where it is a standby.
+    private func readOnlyAddress() throws -> PostgresAddress {
+        try PostgresAddress(
+            "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true)
+    }
+
     /// Connects as the superuser.
     package func administration(database: String = "postgres") throws -> PostgresAdministration {
-        try PostgresAdministration(try address(database: database))
+        let connection = try Self.connect(try address(database: database))
+        try connection.execute("SET lock_timeout = \(Patience.milliseconds)")
+        return connection
+    }
+
+    /// Connects to a server that runs; tries again where a slow one has not answered within the
+    /// time that a node waits.
+    static func connect(_ address: PostgresAddress) throws -> PostgresAdministration {
+        let deadline = ContinuousClock.now + Patience.duration
+        while true {
+            do {
+                return try PostgresAdministration(address)
+            } catch PostgresError.connectionLost(let reason)
+                where reason.contains("timeout expired") && ContinuousClock.now < deadline
+            {}
+        }
     }
 
     /// Creates a database and returns its name.
@@ -128,11 +149,9 @@ package final class PostgresServer: Sendable {
             ] + settings
         let started = try Self.program("postgres", arguments)
         process.update { $0 = started }
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + Patience.duration
         while ContinuousClock.now < deadline, started.waitForExit(seconds: 0) == nil {
-            let address = try PostgresAddress(
-                "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true)
-            if (try? PostgresAdministration(address)) != nil { return }
+            if (try? PostgresAdministration(readOnlyAddress())) != nil { return }
             _ = started.waitForExit(seconds: 0.02)
         }
         throw TestFailure("postgres does not answer:\n\(started.standardErrorTail)")
@@ -155,12 +174,8 @@ package final class PostgresServer: Sendable {
         signalAll(SIGSTOP)
         let processes = processes
         signalAll(SIGKILL)
-        let deadline = ContinuousClock.now + .seconds(20)
-        while processes.contains(where: Self.isAlive) {
-            guard ContinuousClock.now < deadline else {
-                throw TestFailure("a process of the server does not end")
-            }
-            usleep(1_000)
+        try eventually("every process of the server ends") {
+            !processes.contains(where: Self.isAlive)
         }
         Self.removeSharedMemory(of: directory)
     }
@@ -191,24 +206,18 @@ package final class PostgresServer: Sendable {
 
     /// Has a standby follow its primary no more; returns when it has stopped.
     package func detach() throws {
-        let connection = try PostgresAdministration(
-            try PostgresAddress(
-                "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true))
+        let connection = try Self.connect(readOnlyAddress())
         try connection.execute("ALTER SYSTEM SET primary_conninfo = ''")
         try connection.execute("SELECT pg_reload_conf()")
-        let deadline = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < deadline {
-            if try connection.rows("SELECT 1 FROM pg_stat_wal_receiver").isEmpty { return }
-            usleep(10_000)
+        try eventually("the standby stopped") {
+            try connection.rows("SELECT 1 FROM pg_stat_wal_receiver").isEmpty
         }
-        throw TestFailure("the standby still follows")
     }
 
     /// Makes a standby the primary; returns when it takes writes.
     package func promote() throws {
-        let address = try PostgresAddress(
-            "host=\(host) port=\(port) user=postgres dbname=postgres", isReadOnlyAllowed: true)
-        let isPromoted = try PostgresAdministration(address).rows("SELECT pg_promote(true, 20)")
+        let isPromoted = try Self.connect(readOnlyAddress()).rows(
+            "SELECT pg_promote(true, \(Int(Patience.seconds)))")
         guard try isPromoted.first?.boolean(0) == true else {
             throw TestFailure("the standby was not promoted")
         }
@@ -218,10 +227,7 @@ package final class PostgresServer: Sendable {
     ///
     /// - Parameter whileFollowing: Whether it may be a standby.
     package func set(_ name: String, _ value: String, whileFollowing: Bool = false) throws {
-        let connection = try PostgresAdministration(
-            try PostgresAddress(
-                "host=\(host) port=\(port) user=postgres dbname=postgres",
-                isReadOnlyAllowed: whileFollowing))
+        let connection = try Self.connect(whileFollowing ? readOnlyAddress() : address())
         try connection.execute("ALTER SYSTEM SET \(name) = '\(value)'")
         try connection.execute("SELECT pg_reload_conf()")
     }
@@ -311,7 +317,7 @@ package final class PostgresServer: Sendable {
     }
 
     private static func check(_ program: TestProgram, _ name: String) throws {
-        guard program.waitForExit(seconds: 60) == .status(0) else {
+        guard program.waitForExit(seconds: Patience.seconds) == .status(0) else {
             throw TestFailure("\(name) failed:\n\(program.standardErrorTail)")
         }
     }

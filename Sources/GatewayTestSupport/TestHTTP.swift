@@ -13,7 +13,8 @@ package final class TestHTTP: Sendable {
 
     /// A client that trusts only the certificates in the file `ca`.
     package init(
-        url: String, ca: String, version: TestHTTPVersion = .one, timeoutSeconds: Int = 60
+        url: String, ca: String, version: TestHTTPVersion = .one,
+        timeoutSeconds: Int = Int(Patience.seconds)
     ) {
         self.url = url
         self.timeoutSeconds = timeoutSeconds
@@ -116,7 +117,7 @@ func testClient(
     configuration.repeatsRequests = true
     configuration.requestsMax = 1
     (configuration.urlBytesMax, configuration.bodyBytesMax) = (.max, .max)
-    configuration.connectTimeout = .seconds(30)
+    configuration.connectTimeout = Patience.duration
     configuration.receiveBufferBytes = receiveBufferBytes.map { Int32($0) }
     do {
         return try CurlClient(configuration)

@@ -58,14 +58,14 @@ package final class TestHTTPStream: TransferReceiver {
     // MARK: Reading
 
     /// Status and header fields, as soon as they are there; `nil` when the stream ended before.
-    package func head(seconds: Double = 30) -> TestHTTPAnswer? {
+    package func head(seconds: Double = Patience.seconds) -> TestHTTPAnswer? {
         state.wait(seconds: seconds) { state -> TestHTTPAnswer?? in
             state.head.map { .some($0) } ?? (state.isOver ? .some(nil) : nil)
         } ?? nil
     }
 
     /// The next block, or the stream's end (again and again); `nil` when neither came in time.
-    package func next(timeout seconds: Double = 10) -> Item? {
+    package func next(timeout seconds: Double = Patience.seconds) -> Item? {
         state.wait(seconds: seconds) { state in
             if state.taken < state.blocks.count {
                 defer { state.taken += 1 }
@@ -120,7 +120,7 @@ package final class TestHTTPStream: TransferReceiver {
     }
 
     /// Waits for the stream's end.
-    package func waitForEnd(seconds: Double = 10) -> Bool {
+    package func waitForEnd(seconds: Double = Patience.seconds) -> Bool {
         state.wait(seconds: seconds) { $0.isOver ? true : nil } ?? false
     }
 
