@@ -26,11 +26,13 @@ package final class FleetLeases: Sendable {
         status: FleetStatus
     ) throws(PostgresError) {
         loop = try PostgresLoop(name: "leases")
-        retention = PostgresRounds(settings.address, on: loop)
+        retention = PostgresRounds(
+            settings.address, deadline: settings.limits.deadline, on: loop)
         snapshots = PostgresRounds(settings.address, deadline: Self.snapshotDeadline, on: loop)
         tokens = FleetProviderTokens(settings.address, settings.key, on: loop)
         let partitions = PostgresPartitions(
-            settings.address, settings.durability, from: position, on: loop
+            settings.address, settings.durability, from: position, limits: settings.limits,
+            on: loop
         ) { [weak self] report in
             switch report {
             case .ready:

@@ -95,7 +95,8 @@ package final class FleetNode: Service {
             logger: services.logger)
         let beginning = Beginning(start, services.logger)
         let connection = try PostgresLog(
-            keys.settings.address, keys.settings.durability, after: start.position
+            keys.settings.address, keys.settings.durability, after: start.position,
+            limits: keys.settings.limits
         ) { event in
             switch event {
             case .batch(let batch):
@@ -140,7 +141,8 @@ package final class FleetNode: Service {
         relay.connection.withLock { $0 = connection }
         relay.log.withLock { $0 = log }
         let records = try FleetRecords(
-            log, keys.settings.address, history: history, hashes: hashes, seal: seal,
+            log, keys.settings.address, patience: keys.settings.limits.deadline, history: history,
+            hashes: hashes, seal: seal,
             objection: { status.objection ?? keys.unreadiness }, onUnreadableRow: onUnreadableRow)
         history.use(records)
         engine = Engine(parts, log: log, records: records)

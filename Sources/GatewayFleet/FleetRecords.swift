@@ -21,10 +21,11 @@ package final class FleetRecords: EngineRecords, BatchSource {
 
     /// Creates readers with a connection of their own.
     ///
+    /// - Parameter patience: The longest time of a reading, in milliseconds.
     /// - Throws: `PostgresError` when the kernel provides no descriptor.
     package init(
-        _ log: FleetLog, _ address: PostgresAddress, history: BatchHistory, hashes: FleetHashes,
-        seal: RegistrationSeal, objection: @escaping @Sendable () -> String?,
+        _ log: FleetLog, _ address: PostgresAddress, patience: Int64, history: BatchHistory,
+        hashes: FleetHashes, seal: RegistrationSeal, objection: @escaping @Sendable () -> String?,
         onUnreadableRow: @escaping FleetFollower.UnreadableRowReport
     ) throws {
         self.log = log
@@ -32,7 +33,7 @@ package final class FleetRecords: EngineRecords, BatchSource {
         self.seal = seal
         self.objection = objection
         self.onUnreadableRow = onUnreadableRow
-        records = try PostgresRecords(address) { history.newest }
+        records = try PostgresRecords(address, patience: patience) { history.newest }
     }
 
     /// Reads nothing more.

@@ -10,14 +10,17 @@ package struct FleetSettings: Sendable {
     package let key: FleetKey
     /// The times of the rotation of secrets.
     package let timing: SecretTiming
+    /// The limits of writes and readings.
+    package let limits: BatchLimits
 
     package init(
         address: PostgresAddress, durability: Durability.Requirement, key: FleetKey,
-        timing: SecretTiming = SecretTiming()
+        timing: SecretTiming = SecretTiming(), limits: BatchLimits = BatchLimits()
     ) {
         self.address = address
         self.durability = durability
         self.key = key
         self.timing = timing
+        self.limits = limits
     }
 }

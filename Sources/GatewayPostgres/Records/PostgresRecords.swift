@@ -14,8 +14,6 @@ package final class PostgresRecords: Sendable {
 
     /// The maximum number of readings that wait.
     private static let pendingMax = 1_024
-    /// The longest time for which a reading waits for those before it, milliseconds.
-    private static let patience: Int64 = 3_000
     /// The time for which the floor is not read again, milliseconds.
     private static let floorAge: Int64 = 10_000
 
@@ -28,14 +26,17 @@ package final class PostgresRecords: Sendable {
     ///
     /// - Parameters:
     ///   - address: The servers, with the login of the node.
+    ///   - patience: The longest time for which a reading waits for those before it, and for its
+    ///     answer, milliseconds.
     ///   - known: Returns the newest batch that the node has applied; `nil` for none. Nothing
     ///     behind it is read of the log.
     /// - Throws: `PostgresError` when the kernel provides no descriptor.
     package init(
-        _ address: PostgresAddress, known: @escaping @Sendable () -> BatchMark?
+        _ address: PostgresAddress, patience: Int64 = BatchLimits().deadline,
+        known: @escaping @Sendable () -> BatchMark?
     ) throws(PostgresError) {
         loop = try PostgresLoop(name: "records")
-        rounds = PostgresRounds(address, patience: Self.patience, on: loop)
+        rounds = PostgresRounds(address, deadline: patience, patience: patience, on: loop)
         self.known = known
     }
 
