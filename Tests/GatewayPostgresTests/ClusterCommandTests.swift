@@ -28,9 +28,10 @@ import WidgetModel
     private func cluster(_ arguments: String...) throws -> Run {
         let program = try TestProgram(
             try TestProgram.path(of: "timeline-gateway"), ["cluster"] + arguments)
-        let exit = program.waitForExit(seconds: 60)
+        let exit = program.waitForExit(seconds: Patience.seconds)
         return Run(
-            isSuccess: exit == .status(0), output: program.waitForOutput(seconds: 10) ?? "",
+            isSuccess: exit == .status(0),
+            output: program.waitForOutput(seconds: Patience.seconds) ?? "",
             complaint: program.standardErrorTail)
     }
 
@@ -79,7 +80,7 @@ import WidgetModel
             let program = try TestProgram(
                 try TestProgram.path(of: "timeline-gateway"),
                 ["cluster", "node", "add", "--database", url()] + arguments)
-            #expect(program.waitForExit(seconds: 60) == .status(1))
+            #expect(program.waitForExit(seconds: Patience.seconds) == .status(1))
             #expect(program.standardErrorTail.contains("\(option): "), "\(arguments)")
         }
     }
@@ -94,9 +95,9 @@ import WidgetModel
         func run(_ arguments: [String]) throws -> TestProgram {
             let program = try TestProgram(
                 try TestProgram.path(of: "timeline-gateway"), ["cluster"] + arguments)
-            _ = program.waitForExit(seconds: 60)
+            _ = program.waitForExit(seconds: Patience.seconds)
             // Its output is read by another thread.
-            _ = program.waitForOutput(seconds: 10)
+            _ = program.waitForOutput(seconds: Patience.seconds)
             return program
         }
         let first = try run(add)
@@ -113,6 +114,7 @@ import WidgetModel
         try node.execute(
             "SELECT tg.attach(1, true); SELECT tg.renew(true, '{}'); SELECT tg.take('{1,2,4098}', '{}', '{}')"
         )
+        try server.execute("UPDATE tg.node_seen SET until = clock_timestamp() + interval '1 h'")
         let remove = ["node", "remove", "--database", url("operator"), "--login", "node1"]
         let early = try run(remove)
         #expect(early.standardErrorTail.contains("lease of node 1 still runs"))

@@ -12,16 +12,14 @@ final class PartitionFixture: Sendable {
 
     /// Adds a node.
     ///
-    /// - Parameters:
-    ///   - startedAt: The start time of the server that its writer is said to be ready on.
-    ///   - deadline: The longest time that a request may take, milliseconds.
+    /// - Parameter startedAt: The start time of the server that its writer is said to be ready on.
     init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement = .primary,
-        from position: LogPosition? = nil, startedAt: Int64?, deadline: Int64 = 3_000
+        from position: LogPosition? = nil, startedAt: Int64?
     ) throws {
         loop = try PostgresLoop(name: "partitions")
         var limits = BatchLimits()
-        limits.deadline = deadline
+        limits.deadline = Int64(Patience.milliseconds)
         let reports = TestHTTPMonitor<[PostgresPartitions.Report]>([])
         let owned = TestHTTPMonitor<Set<Partition>>([])
         (self.reports, self.owned) = (reports, owned)
@@ -66,7 +64,8 @@ final class PartitionFixture: Sendable {
 
     /// Waits until the node has so many partitions and leases.
     func wait(forCount count: Int) throws {
-        guard owned.wait(seconds: 40, { $0.count == count ? true : nil }) != nil else {
+        guard owned.wait(seconds: Patience.seconds, { $0.count == count ? true : nil }) != nil
+        else {
             throw TestFailure("\(loaded.count) of \(count) partitions; \(reportsText)")
         }
     }
@@ -74,7 +73,7 @@ final class PartitionFixture: Sendable {
     /// Waits for a report, also an earlier one.
     @discardableResult
     func wait<Value>(_ body: (PostgresPartitions.Report) -> Value?) throws -> Value {
-        let value = reports.wait(seconds: 40) { $0.lazy.compactMap(body).first }
+        let value = reports.wait(seconds: Patience.seconds) { $0.lazy.compactMap(body).first }
         guard let value else { throw TestFailure("no such report; \(reportsText)") }
         return value
     }
@@ -113,8 +112,8 @@ final class PartitionFixture: Sendable {
     func lookUp(_ clients: PartitionedClient...) throws -> PostgresPartitions.Evidence {
         let answer = TestHTTPMonitor<PostgresPartitions.Evidence?>(nil)
         partitions.lookUp(clients) { evidence in answer.update { $0 = .some(evidence) } }
-        guard let evidence = answer.wait(seconds: 20, { $0 }) else {
-            throw TestFailure("no evidence within 20 s")
+        guard let evidence = answer.wait(seconds: Patience.seconds, { $0 }) else {
+            throw TestFailure("no evidence")
         }
         return evidence
     }
@@ -131,13 +130,10 @@ extension ClusterFixture {
     /// Waits until a query has a row whose first column is this number.
     func wait(for number: Int64, _ query: String) throws {
         let connection = try administration()
-        let deadline = ContinuousClock.now + .seconds(30)
         var last: Int64?
-        while ContinuousClock.now < deadline {
+        try eventually("\(number)", details: { "\(query): \(last.map { "\($0)" } ?? "no row")" }) {
             last = try connection.rows(query).first?.integer(0)
-            if last == number { return }
-            usleep(5_000)
+            return last == number
         }
-        throw TestFailure("\(query): \(last.map { "\($0)" } ?? "no row")")
     }
 }

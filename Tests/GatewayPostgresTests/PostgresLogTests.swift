@@ -95,7 +95,8 @@ import Testing
             nodes[1].log.read(.rows([key], asOf: sequence)) { outcome in
                 answer.update { $0 = outcome }
             }
-            guard case .rows(let rows, let head) = answer.wait(seconds: 20, { $0 }) else {
+            guard case .rows(let rows, let head) = answer.wait(seconds: Patience.seconds, { $0 })
+            else {
                 throw TestFailure("nothing was read")
             }
             #expect(head >= sequence)
@@ -124,7 +125,8 @@ import Testing
 
     @Test func aNodeThatIsAheadOfTheQuorumAppliesNothing() throws {
         let cluster = try ClusterFixture()
-        let node = try LogFixture(try cluster.address(user: "node1"), .quorum)
+        let node = try LogFixture(
+            try cluster.address(user: "node1"), .quorum, deadline: 500)
         let reason = try node.wait { event -> BatchWriter.Unreadiness? in
             if case .writer(.unready(let reason)) = event { reason } else { nil }
         }
@@ -150,11 +152,13 @@ private final class LogFixture: Sendable {
 
     init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement,
-        after position: LogPosition? = nil
+        after position: LogPosition? = nil, deadline: Int64 = Int64(Patience.milliseconds)
     ) throws {
+        var limits = BatchLimits()
+        limits.deadline = deadline
         let monitor = TestHTTPMonitor<[PostgresLog.Event]>([])
         self.monitor = monitor
-        log = try PostgresLog(address, requirement, after: position) { event in
+        log = try PostgresLog(address, requirement, after: position, limits: limits) { event in
             monitor.update { $0.append(event) }
         }
     }
@@ -167,7 +171,7 @@ private final class LogFixture: Sendable {
     }
 
     func wait<Value>(_ body: (PostgresLog.Event) -> Value?) throws -> Value {
-        let value = monitor.wait(seconds: 20) { events in
+        let value = monitor.wait(seconds: Patience.seconds) { events in
             events.lazy.compactMap(body).first
         }
         guard let value else {
@@ -194,8 +198,8 @@ private final class LogFixture: Sendable {
     func write(_ content: LogWrite.Content) throws -> WriteOutcome {
         let answer = TestHTTPMonitor<WriteOutcome?>(nil)
         log.append(content, app: "app") { outcome in answer.update { $0 = outcome } }
-        guard let outcome = answer.wait(seconds: 20, { $0 }) else {
-            throw TestFailure("no outcome within 20 s")
+        guard let outcome = answer.wait(seconds: Patience.seconds, { $0 }) else {
+            throw TestFailure("no outcome")
         }
         return outcome
     }

@@ -97,9 +97,7 @@ import Testing
         other.partitions.serve()
         // All but what the stopped one has, then that, too: a lease, a round and a second.
         try other.wait(forCount: Self.total)
-        let elapsed = ContinuousClock.now - began
-        #expect(elapsed > .seconds(10))
-        #expect(elapsed < .seconds(20))
+        #expect(ContinuousClock.now - began > .seconds(10))
         let flush = PartitionRequest.flush(
             FlushCall(
                 owned: [

@@ -42,8 +42,8 @@ import Testing
 
         /// The secrets of the first reading.
         func read() throws -> SharedSecrets {
-            guard let reading = readings.wait(seconds: 30, { $0.first }) else {
-                throw TestFailure("the table was not read within 30 s")
+            guard let reading = readings.wait(seconds: Patience.seconds, { $0.first }) else {
+                throw TestFailure("the table was not read")
             }
             return try reading.get()
         }

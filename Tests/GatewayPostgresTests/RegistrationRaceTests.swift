@@ -35,7 +35,7 @@ import WidgetModel
 
     @Test func rowAndRecordStayTogetherWhenTheServerIsKilled() throws {
         let cluster = try ClusterFixture(hasServer: true)
-        let counters = try Counters(cluster)
+        let counters = try Counters(cluster, deadline: 1_000)
         for _ in 0..<3 {
             try counters.wait(forMore: 15)
             try cluster.primary.crash()
@@ -50,10 +50,10 @@ import WidgetModel
     /// Shows that the comparison finds rows and records that are not one transaction.
     @Test func aServerThatWritesRowsApartIsFoundOut() throws {
         let cluster = try ClusterFixture(hasServer: true)
-        try Self.breakFunction("append", of: cluster) {
-            $0.replacing(
-                "PERFORM write_registrations(probed, registrations, claims)", with: "NULL")
-        }
+        let counters = try Counters(cluster, deadline: 1_000)
+        try counters.wait(forMore: 1)
+        try cluster.execute("GRANT EXECUTE ON FUNCTION tg.write_registrations TO tg_node")
+        // A node stops between the two, and never reaches the record.
         try Self.breakFunction("commit_append", of: cluster) {
             $0.replacing(
                 "BEGIN\n",
@@ -62,18 +62,17 @@ import WidgetModel
                       IF cardinality(registrations.clients) > 0 THEN
                         PERFORM tg.write_registrations(probed, registrations, claims);
                         COMMIT;
-                        PERFORM pg_sleep(0.2);
+                        PERFORM pg_sleep(3600);
                       END IF;
 
                     """)
         }
-        try cluster.execute("GRANT EXECUTE ON FUNCTION tg.write_registrations TO tg_node")
-        let counters = try Counters(cluster)
-        try counters.wait(forMore: 1)
         let connection = try cluster.administration()
-        let deadline = ContinuousClock.now + .seconds(20)
-        let sleeping = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-        while try connection.rows(sleeping).isEmpty, ContinuousClock.now < deadline {}
+        try eventually("a node is between its row and its record") {
+            try !connection.rows(
+                "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+            ).isEmpty
+        }
         try cluster.primary.crash()
         // The next write would hide it.
         _ = try counters.stop()
@@ -98,7 +97,7 @@ import WidgetModel
                 }
             }
         }
-        guard tally.wait(seconds: 60, { $0.ended == 6 ? true : nil }) != nil else {
+        guard tally.wait(seconds: Patience.seconds, { $0.ended == 6 ? true : nil }) != nil else {
             throw TestFailure("the writers do not end")
         }
         let kinds = tally.update { $0.kinds }
@@ -166,7 +165,7 @@ import WidgetModel
                 }
             }
         }
-        guard newest.wait(seconds: 60, { $0.ended == 4 ? true : nil }) != nil else {
+        guard newest.wait(seconds: Patience.seconds, { $0.ended == 4 ? true : nil }) != nil else {
             throw TestFailure("the writers do not end")
         }
         var before: Int64 = 0
@@ -240,14 +239,19 @@ private final class Counters: Sendable {
     private let nodes: [WriterFixture]
     private let tally = TestHTTPMonitor<Tally>(Tally())
 
-    init(_ cluster: ClusterFixture) throws {
+    /// Begins to count.
+    ///
+    /// - Parameter deadline: The longest time that a write may take, milliseconds.
+    init(
+        _ cluster: ClusterFixture, deadline: Int64 = Int64(Patience.milliseconds)
+    ) throws {
         self.cluster = cluster
-        nodes = try [1, 2].map {
-            try WriterFixture(try cluster.address(user: "node\($0)"), deadline: 1_000)
-        }
-        let first = try nodes[0].write(
+        let first = try WriterFixture(try cluster.address(user: "node1")).write(
             .registration(RegistrationWrite(key: Self.key, base: 0, content: Self.content(0))))
         guard case .written = first else { throw TestFailure("\(first)") }
+        nodes = try [1, 2].map {
+            try WriterFixture(try cluster.address(user: "node\($0)"), deadline: deadline)
+        }
         for node in nodes {
             for _ in 0..<Self.width {
                 onThread { [self] in
@@ -285,7 +289,8 @@ private final class Counters: Sendable {
     /// Waits until `count` more are written.
     func wait(forMore count: Int) throws {
         let target = tally.update { $0.written } + count
-        guard tally.wait(seconds: 40, { $0.written >= target ? true : nil }) != nil else {
+        guard tally.wait(seconds: Patience.seconds, { $0.written >= target ? true : nil }) != nil
+        else {
             throw TestFailure("only \(tally.update { $0.written }) of \(target) are written")
         }
     }
@@ -293,7 +298,7 @@ private final class Counters: Sendable {
     /// Ends the writers and returns their outcomes.
     func stop() throws -> (written: Int, unknown: Int, conflicts: Int) {
         tally.update { $0.isStopped = true }
-        let end = tally.wait(seconds: 60) {
+        let end = tally.wait(seconds: Patience.seconds) {
             $0.ended == 2 * Self.width ? ($0.written, $0.unknown, $0.conflicts) : nil
         }
         guard let end else { throw TestFailure("the writers do not end") }

@@ -150,10 +150,8 @@ import Testing
         #expect(try node.row(keys[1]) == nil)
         let again = Self.put(keys[1], from: 0, Self.content(2))
         #expect(try node.write(again) == .conflict)
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try !cluster.administration().rows("SELECT 1 FROM tg.removal").isEmpty {
-            guard ContinuousClock.now < deadline else { throw TestFailure("rows are left") }
-            usleep(10_000)
+        try eventually("no row is left") {
+            try cluster.administration().rows("SELECT 1 FROM tg.removal").isEmpty
         }
         let left = "SELECT client FROM tg.registration ORDER BY client"
         #expect(try cluster.administration().rows(left).map { try $0.text(0) } == ["c"])

@@ -9,7 +9,7 @@ final class RoundFixture<Round: PostgresRound>: Sendable {
 
     init(_ address: PostgresAddress) throws {
         loop = try PostgresLoop(name: "rounds")
-        rounds = PostgresRounds(address, on: loop)
+        rounds = PostgresRounds(address, deadline: Int64(Patience.milliseconds), on: loop)
     }
 
     deinit { loop.end() }
@@ -18,8 +18,8 @@ final class RoundFixture<Round: PostgresRound>: Sendable {
     func run(_ round: Round) throws -> Round.Outcome {
         let answer = TestHTTPMonitor<Result<Round.Outcome, PostgresError>?>(nil)
         rounds.run(round) { outcome in answer.update { $0 = outcome } }
-        guard let outcome = answer.wait(seconds: 30, { $0 }) else {
-            throw TestFailure("no outcome within 30 s")
+        guard let outcome = answer.wait(seconds: Patience.seconds, { $0 }) else {
+            throw TestFailure("no outcome")
         }
         return try outcome.get()
     }

@@ -16,7 +16,7 @@ final class SessionDriver {
 
     /// Waits for the socket until `body` returns a value from the events so far.
     func wait<Value>(_ body: ([PostgresSession.Event]) -> Value?) throws -> Value {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + Patience.duration
         while ContinuousClock.now < deadline {
             if let value = body(events) { return value }
             var rowCount = 0

@@ -11,7 +11,7 @@ final class WriterFixture: Sendable {
 
     init(
         _ address: PostgresAddress, _ requirement: Durability.Requirement = .primary,
-        from position: LogPosition? = nil, deadline: Int64 = 3_000
+        from position: LogPosition? = nil, deadline: Int64 = Int64(Patience.milliseconds)
     ) throws {
         loop = try PostgresLoop(name: "writer")
         var limits = BatchLimits()
@@ -30,8 +30,8 @@ final class WriterFixture: Sendable {
     /// Waits for a status.
     func wait(for matches: (PostgresWriter.Status) -> Bool) throws {
         guard
-            statuses.wait(seconds: 30, { list in list.last.map(matches) == true ? true : nil })
-                != nil
+            statuses.wait(
+                seconds: Patience.seconds, { $0.last.map(matches) == true ? true : nil }) != nil
         else {
             throw TestFailure("the status stays \(status.map { "\($0)" } ?? "unknown")")
         }
@@ -44,6 +44,13 @@ final class WriterFixture: Sendable {
         try write(.changes(changes))
     }
 
+    /// Appends a change, which has a key, also again, until it is accepted.
+    func appendUntilAccepted(_ change: LogWrite.Change) throws {
+        try eventually("accepted") {
+            if case .accepted = try append(change) { true } else { false }
+        }
+    }
+
     /// Appends a write and waits for the outcome.
     func write(
         _ content: LogWrite.Content, app: String = "app", removal: Int64 = 0
@@ -52,8 +59,8 @@ final class WriterFixture: Sendable {
         writer.append(content, app: app, removal: removal) { outcome in
             answer.update { $0 = outcome }
         }
-        guard let outcome = answer.wait(seconds: 30, { $0 }) else {
-            throw TestFailure("no outcome within 30 s")
+        guard let outcome = answer.wait(seconds: Patience.seconds, { $0 }) else {
+            throw TestFailure("no outcome")
         }
         return outcome
     }
@@ -62,8 +69,8 @@ final class WriterFixture: Sendable {
     func read(_ reading: RowReading) throws -> RowOutcome {
         let answer = TestHTTPMonitor<RowOutcome?>(nil)
         writer.read(reading) { outcome in answer.update { $0 = outcome } }
-        guard let outcome = answer.wait(seconds: 30, { $0 }) else {
-            throw TestFailure("nothing read within 30 s")
+        guard let outcome = answer.wait(seconds: Patience.seconds, { $0 }) else {
+            throw TestFailure("nothing read")
         }
         return outcome
     }
@@ -74,6 +81,12 @@ final class WriterFixture: Sendable {
         guard case .rows(let rows, _) = outcome else { throw TestFailure("\(outcome)") }
         return rows[key]
     }
+}
+
+extension WriteOutcome {
+    /// Whether the write was not confirmed in time: unknown if it was on its way at its deadline, else
+    /// refused.
+    var isOpen: Bool { self == .unknown || self == .refused(.unavailable) }
 }
 
 extension LogWrite.Change {
@@ -132,7 +145,8 @@ final class AcceptedPosts: Sendable {
     /// Waits until `count` changes more than now are accepted.
     func wait(forMore count: Int) throws {
         let target = self.count + count
-        guard records.wait(seconds: 40, { $0.count >= target ? true : nil }) != nil else {
+        guard records.wait(seconds: Patience.seconds, { $0.count >= target ? true : nil }) != nil
+        else {
             throw TestFailure("only \(self.count) of \(target) changes were accepted")
         }
     }

@@ -316,7 +316,7 @@ import WidgetModel
         try Data(EngineFixture.fleetKey).write(to: URL(fileURLWithPath: key))
         func run(_ arguments: [String]) throws -> TestProgram {
             let program = try TestProgram(try TestProgram.path(of: "timeline-gateway"), arguments)
-            _ = program.waitForExit(seconds: 60)
+            _ = program.waitForExit(seconds: Patience.seconds)
             return program
         }
         let move = [
@@ -337,7 +337,7 @@ import WidgetModel
 
         let serve = try TestProgram(
             try TestProgram.path(of: "timeline-gateway"), ["serve", "--data", directory.path])
-        #expect(serve.waitForExit(seconds: 60) == .status(78))
+        #expect(serve.waitForExit(seconds: Patience.seconds) == .status(78))
         #expect(serve.standardErrorTail.contains("was moved to a cluster"))
     }
 }

@@ -71,6 +71,12 @@ struct EngineFixture: Sendable {
         return try embedded(store, limits: limits, remove: remove)
     }
 
+    /// A tenth as fast as real time, so that what a node waits a second for may take ten.
+    private static let clock = GatewayClock(
+        now: { GatewayClock.system.now() / 10 },
+        wallMilliseconds: GatewayClock.system.wallMilliseconds,
+        sleep: { await GatewayClock.system.sleep($0 * 10) })
+
     static let logger = Logger(label: "contract") { _ in SwiftLogNoOpLogHandler() }
 
     private static func signer() throws -> NotificationSigner {
@@ -82,7 +88,7 @@ struct EngineFixture: Sendable {
     private static func services(_ group: MultiThreadedEventLoopGroup) throws -> EngineServices {
         EngineServices(
             signer: try signer(), metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
-            eventLoops: Array(group.makeIterator()), clock: .system, logger: logger)
+            eventLoops: Array(group.makeIterator()), clock: clock, logger: logger)
     }
 
     private static func embedded(
@@ -118,28 +124,37 @@ struct EngineFixture: Sendable {
     static let fleetKey = Array(repeating: UInt8(9), count: FleetKey.byteCount)
 
     /// Opens the keys of a fleet as one of its nodes.
-    static func keys(of number: Int, of cluster: ClusterFixture) async throws -> FleetKeys {
+    ///
+    /// - Parameter deadline: The longest time of a write or a reading, in milliseconds.
+    static func keys(
+        of number: Int, of cluster: ClusterFixture, deadline: Int64 = Int64(Patience.milliseconds)
+    ) async throws -> FleetKeys {
+        var limits = BatchLimits()
+        limits.deadline = deadline
         let settings = FleetSettings(
             address: try cluster.address(user: "node\(number)"), durability: .primary,
-            key: FleetKey(SecretBytes(copying: fleetKey)))
+            key: FleetKey(SecretBytes(copying: fleetKey)), limits: limits)
         return try await FleetKeys.open(
             settings, timing: KeyRing.Timing(signatureLifetime: 900), logger: logger)
     }
 
     /// Starts a node of a fleet, and waits until it follows the log.
     static func node(
-        _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits()
+        _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits(),
+        deadline: Int64 = Int64(Patience.milliseconds)
     ) async throws -> EngineFixture {
-        let (node, stop) = try await fleetNode(number, of: cluster, limits: limits)
+        let (node, stop) = try await fleetNode(
+            number, of: cluster, limits: limits, deadline: deadline)
         return EngineFixture(node.engine, stop: stop)
     }
 
     /// Starts a node of a fleet, and waits until it follows the log.
     static func fleetNode(
-        _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits()
+        _ number: Int, of cluster: ClusterFixture, limits: Limits = Limits(),
+        deadline: Int64 = Int64(Patience.milliseconds)
     ) async throws -> (node: FleetNode, stop: @Sendable () async throws -> Void) {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let keys = try await keys(of: number, of: cluster)
+        let keys = try await keys(of: number, of: cluster, deadline: deadline)
         let node = try FleetNode(
             keys, EngineConfiguration(limits: limits, streamsPerClient: 4),
             pushLoop: group.next(), services: services(group)

@@ -113,11 +113,8 @@ import WidgetModel
         #expect(nodes.allSatisfy { $0.follower.windowDigest == nil })
         receive(3, minute: 8, nodes)
         receive(4, minute: 8, [nodes[0]])
-        let deadline = ContinuousClock.now + .seconds(10)
-        while nodes.contains(where: { $0.follower.windowDigest == nil }),
-            ContinuousClock.now < deadline
-        {
-            try await Task.sleep(for: .milliseconds(5))
+        try await eventually("both nodes have a digest") {
+            nodes.allSatisfy { $0.follower.windowDigest != nil }
         }
         let digests = nodes.map(\.follower.windowDigest)
         #expect(digests[0]?.position == 3)

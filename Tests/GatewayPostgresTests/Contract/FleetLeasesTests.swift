@@ -8,18 +8,10 @@ import Testing
 
 /// The tasks that one node does for all.
 @Suite(.enabled(if: PostgresServer.isInstalled)) struct FleetLeasesTests {
-    private func wait(_ what: String, until isTrue: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(40)
-        while !isTrue() {
-            guard ContinuousClock.now < deadline else { throw TestFailure("not in time: \(what)") }
-            try await Task.sleep(for: .milliseconds(50))
-        }
-    }
-
     @Test func `one node makes the slices of the log, and another one after it`() async throws {
         let cluster = try ClusterFixture(slice: 8)
         let first = try await EngineFixture.fleetNode(1, of: cluster)
-        try await wait("the only node has every task") {
+        try await eventually("the only node has every task") {
             ClusterLease.allCases.allSatisfy { first.node.leases.holds($0) }
         }
         let second = try await EngineFixture.fleetNode(2, of: cluster)
@@ -32,7 +24,7 @@ import Testing
             default: nil
             }
         }
-        try await wait("one of the nodes has the task") { holder() != nil }
+        try await eventually("one of the nodes has the task") { holder() != nil }
         func slices() throws -> Int64 {
             try #require(
                 try cluster.administration().rows(

@@ -31,20 +31,12 @@ import WidgetModel
     /// Has a node write a snapshot, however new the last one is; returns its position.
     @discardableResult
     private func write(_ node: FleetNode) async throws -> Int64 {
-        try await wait("the node has the lease") { node.leases.holds(.snapshot) }
+        try await eventually("the node has the lease") { node.leases.holds(.snapshot) }
         try cluster.execute(
             "UPDATE tg.snapshot_head SET written_at = written_at - interval '11 min'")
         let outcome = await node.snapshots.writeIfDue()
         guard case .written? = outcome else { throw TestFailure("not written: \(outcome as Any)") }
         return try #require(try integers("SELECT max(position) FROM tg.snapshot_head").first)
-    }
-
-    private func wait(_ what: String, until isTrue: () -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(40)
-        while !isTrue() {
-            guard ContinuousClock.now < deadline else { throw TestFailure("not in time: \(what)") }
-            try await Task.sleep(for: .milliseconds(50))
-        }
     }
 
     /// Puts a catalog of one kind that depends on entities with the client's hero.
@@ -141,10 +133,8 @@ import WidgetModel
     }
 
     private func waitForNoReservation() async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try integers("SELECT node FROM tg.reservation").count > 0 {
-            guard ContinuousClock.now < deadline else { throw TestFailure("it is kept") }
-            try await Task.sleep(for: .milliseconds(20))
+        try await eventually("no reservation is left") {
+            try integers("SELECT node FROM tg.reservation").isEmpty
         }
     }
 
@@ -221,7 +211,7 @@ import WidgetModel
         try cluster.execute("UPDATE tg.snapshot_head SET format = 1")
         _ = try await post(["x"], at: EngineFixture(node.engine) {})
         #expect(await content(node).floor == floor && floor > 0)
-        try await wait("the node has the lease") { node.leases.holds(.snapshot) }
+        try await eventually("the node has the lease") { node.leases.holds(.snapshot) }
         for minutes in [11, 48] {
             #expect(await node.snapshots.writeIfDue() == nil)
             try cluster.execute(
@@ -250,7 +240,7 @@ import WidgetModel
         async let outcome = node.snapshots.writeIfDue()
         try await waitForLock()
         async let drained: Void = node.leases.drain()
-        try await wait("the task is another node's") { !node.leases.holds(.snapshot) }
+        try await eventually("the task is another node's") { !node.leases.holds(.snapshot) }
         try blocker.execute("ROLLBACK")
         let ended = await outcome
         #expect(ended == .stopped)
@@ -262,16 +252,12 @@ import WidgetModel
     }
 
     private func waitForLock() async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
         let sql = """
             SELECT 1::bigint FROM pg_locks WHERE NOT granted
               AND relation = 'tg.snapshot'::regclass
               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
             """
-        while try integers(sql).isEmpty {
-            guard ContinuousClock.now < deadline else { throw TestFailure("nobody waits") }
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await eventually("a piece waits") { try !integers(sql).isEmpty }
     }
 
     @Test func `the status compares the versions that nodes report`() async throws {

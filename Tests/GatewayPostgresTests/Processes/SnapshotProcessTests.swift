@@ -20,14 +20,6 @@ import WidgetModel
         try #require(try cluster.administration().rows(sql).first?.integer(0))
     }
 
-    private func wait(_ what: String, until isTrue: () throws -> Bool) throws {
-        let deadline = ContinuousClock.now + .seconds(60)
-        while try !isTrue() {
-            guard ContinuousClock.now < deadline else { throw TestFailure("not in time: \(what)") }
-            usleep(50_000)
-        }
-    }
-
     /// The position of the newest snapshot; 0 without one.
     private var newest: Int64 {
         get throws { try integer("SELECT coalesce(max(position), 0) FROM tg.snapshot_head") }
@@ -41,7 +33,7 @@ import WidgetModel
     /// Waits for a snapshot of everything that is in the log; returns its position.
     private func snapshot() throws -> Int64 {
         try makeDue()
-        try wait("a snapshot of the whole log") {
+        try eventually("a snapshot of the whole log") {
             try newest == integer("SELECT max(last) FROM tg.log")
         }
         return try newest
@@ -96,7 +88,7 @@ import WidgetModel
         stream.close()
         for (index, node) in nodes.enumerated() {
             let other = nodes[1 - index]
-            #expect(node.terminate(seconds: 90) == .status(0))
+            #expect(node.terminate(seconds: Patience.seconds) == .status(0))
             try change("panda", "during \(index)", at: other)
             try node.start()
             try expectStart(of: node, at: position)
@@ -137,7 +129,7 @@ import WidgetModel
             FROM pg_locks WHERE NOT granted AND relation = 'tg.snapshot_head'::regclass
               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
             """
-        try wait("the head is being written") { try integer("SELECT count(*) \(waits)") > 0 }
+        try eventually("the head is being written") { try integer("SELECT count(*) \(waits)") > 0 }
         #expect(
             try integer("SELECT count(*) FROM tg.snapshot WHERE position > \(earlier)") > 0)
         one.kill()
