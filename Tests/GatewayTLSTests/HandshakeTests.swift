@@ -1,6 +1,7 @@
 import COpenSSL
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
@@ -148,7 +149,13 @@ import Testing
         options.settings.handshakeTimeout = .milliseconds(150)
         let server = try TestServer(nil, options)
         defer { server.stop() }
-        let client = try server.client().handshake()
+        var done: RawClient?
+        try eventually("a handshake ends in time") {
+            done = try? server.client().handshake()
+            try? done?.write([0])
+            return (try? done?.read(1)) == [0]
+        }
+        let client = try #require(done)
         // A second connection that stalls proves that the deadline's time has passed.
         let silent = try RawClient.connect(port: server.port)
         #expect(RawClient.readPlain(silent).isEmpty)

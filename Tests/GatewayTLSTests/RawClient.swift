@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import GatewayTestSupport
 import Glibc
 
 /// A blocking TLS client on a socket of its own, used from one thread.
@@ -66,7 +67,7 @@ final class RawClient {
         if var size = receiveBuffer {
             setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, UInt32(MemoryLayout<Int32>.size))
         }
-        var limit = timeval(tv_sec: 30, tv_usec: 0)
+        var limit = timeval(tv_sec: Int(Patience.seconds), tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, UInt32(MemoryLayout<timeval>.size))
         setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, UInt32(MemoryLayout<timeval>.size))
         var address = sockaddr_in()

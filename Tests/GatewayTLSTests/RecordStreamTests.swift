@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
@@ -115,13 +116,10 @@ import Testing
         try half.sendPlain(Array(record[..<40]))
         let whole = try half.withheld { try half.write([2]) }
         // Only the connection itself can tell when the half has reached OpenSSL.
-        var second: AdoptedStream?
-        let limit = Date(timeIntervalSinceNow: 30)
-        while second == nil, Date() < limit {
-            let isHalf = try halved.onLoop { $0.ssl.map { SSL_has_pending($0) == 1 } ?? false }
-            if isHalf { second = try house.adopt(halved, name: 1) }
+        try eventually("the half has come") {
+            try halved.onLoop { $0.ssl.map { SSL_has_pending($0) == 1 } ?? false }
         }
-        let stream = try #require(second)
+        let stream = try #require(try house.adopt(halved, name: 1))
         #expect(try stream.keepsOpenSSL)
         try half.sendPlain(Array(record[40...]) + whole)
         for (client, stream) in [(changed, first), (half, stream)] {
@@ -139,16 +137,13 @@ import Testing
         let (client, connection) = try house.connect()
         let record = try client.withheld { try client.write(pattern(100)) }
         try client.sendPlain(Array(record[..<count]))
-        let limit = Date(timeIntervalSinceNow: 30)
-        var hasCome = false
-        while !hasCome, Date() < limit {
-            hasCome = try connection.onLoop { tls in
+        try eventually("the beginning has come") {
+            try connection.onLoop { tls in
                 tls.ssl.map {
                     SSL_has_pending($0) == 1 || String(cString: SSL_rstate_string($0)) == "RB"
                 } ?? false
             }
         }
-        #expect(hasCome)
         let stream = try #require(try house.adopt(connection))
         #expect(try stream.keepsOpenSSL)
         try client.sendPlain(Array(record[count...]))

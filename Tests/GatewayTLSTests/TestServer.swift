@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import NIOPosix
@@ -37,13 +38,13 @@ final class Record<Value: Sendable>: @unchecked Sendable {
         condition.unlock()
     }
 
-    /// Waits until `holds` returns true, and returns the value. After half a minute the test fails.
+    /// Waits until `holds` returns true, and returns the value. The test fails after the patience.
     @discardableResult
     func wait(
         _ what: Comment = "", _ location: SourceLocation = #_sourceLocation,
         until holds: (Value) -> Bool
     ) -> Value {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = Date(timeIntervalSinceNow: Patience.seconds)
         condition.lock()
         defer { condition.unlock() }
         while !holds(value) {
@@ -266,7 +267,7 @@ final class TestServer: Sendable {
     /// before it knows whether there is a connection to accept, so the count has to be seen
     /// repeatedly.
     func waitForAccepted(_ count: Int) {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = Date(timeIntervalSinceNow: Patience.seconds)
         var seen = 0
         while seen < 20, Date() < limit {
             seen = self.limit.taken == count ? seen + 1 : 0
@@ -277,7 +278,7 @@ final class TestServer: Sendable {
 
     /// Waits until no connection is left, handed on or not.
     func waitForNobody() {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = Date(timeIntervalSinceNow: Patience.seconds)
         while self.limit.taken > 0 {
             guard Date() < limit else {
                 Issue.record("connections are left: \(self.limit.taken)")
@@ -289,7 +290,7 @@ final class TestServer: Sendable {
 
     /// Waits until the counters are as expected.
     func waitForCounts(_ what: Comment, until holds: (TLSCounts) -> Bool) {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = Date(timeIntervalSinceNow: Patience.seconds)
         while !holds(counters.snapshot()) {
             guard Date() < limit else {
                 Issue.record("never true: \(what); last \(counters.snapshot())")
