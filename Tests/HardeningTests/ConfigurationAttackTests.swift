@@ -20,7 +20,7 @@ struct ConfigurationAttackTests {
         let file = "\(directory)/gateway.yaml"
         try configuration.write(toFile: file, atomically: true, encoding: .utf8)
         return try await elsewhere {
-            try GatewayProcess.run(["serve", "--config", file], seconds: 30)
+            try GatewayProcess.run(["serve", "--config", file])
         }
     }
 
@@ -85,7 +85,7 @@ struct ConfigurationAttackTests {
             ["--listen", "127.0.0.1:0", "--admin", address],
         ] {
             let (exit, output) = try await elsewhere {
-                try GatewayProcess.run(["serve", "--data", data] + flags, seconds: 30)
+                try GatewayProcess.run(["serve", "--data", data] + flags)
             }
             #expect(exit == .status(78))
             #expect(output.contains("loopback"))
@@ -98,8 +98,7 @@ struct ConfigurationAttackTests {
         let data = target.process.data
         let (exit, output) = try await elsewhere {
             try GatewayProcess.run(
-                ["serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
-                seconds: 30)
+                ["serve", "--data", data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
         }
         #expect(exit != .status(0))
         #expect(output.contains("use"), "it says that the directory is in use")
@@ -150,7 +149,7 @@ struct ConfigurationAttackTests {
                     webhooks: { enabled: true, allowedRanges: [10.0.0.0/64], ca: \(directory) }
                     """).write(toFile: file, atomically: true, encoding: .utf8)
             let (exit, output) = try await elsewhere {
-                try GatewayProcess.run([command, "--config", file], seconds: 30)
+                try GatewayProcess.run([command, "--config", file])
             }
             #expect(exit == .status(78))
             for option in [

@@ -61,7 +61,7 @@ struct CrowdAttackTests {
         }
         #expect(statuses.allSatisfy { $0 == 202 }, "\(statuses.filter { $0 != 202 })")
         #expect(most < 256 - 32, "\(most) files were open")
-        guard case .block = stream.next(timeout: 20) else {
+        guard case .block = stream.next() else {
             Issue.record("the stream told nothing")
             return
         }
@@ -122,29 +122,8 @@ struct CrowdAttackTests {
             }
             #expect(Self.openFiles(process.pid) < 200)
             // The last ones are closed at their deadline.
-            #expect(crowd.last?.readUntil(seconds: 60).isClosed == true)
+            #expect(crowd.last?.readUntil().isClosed == true)
         }
-    }
-
-    /// A hundred requests without a token, whose answers are not read.
-    @Test("Answers that nobody reads end their connection", .othersUnaffected)
-    func unreadAnswers() async throws {
-        typealias Frames = HTTP2Frames
-        let port = try await Target.shared().port
-        let isClosed = try await elsewhere { () -> Bool in
-            let socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
-            // SETTINGS_INITIAL_WINDOW_SIZE of 0: not one byte of DATA may be sent.
-            socket.send(Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]))
-            let block = Frames.block(Frames.request("GET", "/openapi.json"))
-            for number in UInt32(0)..<100 {
-                socket.send(
-                    Frames.frame(
-                        .headers, flags: Frames.endStream | Frames.endHeaders,
-                        stream: number * 2 + 1, block))
-            }
-            return socket.readUntil(seconds: 60).isClosed
-        }
-        #expect(isClosed)
     }
 
     /// A reader of a stream has no reason to send anything.
@@ -169,7 +148,7 @@ struct CrowdAttackTests {
             let word = [UInt8](repeating: 120, count: 1_000)
             var count = 0
             while count < 20_000, socket.send(word) { count += 1 }
-            return count < 20_000 || socket.readUntil(seconds: 20).isClosed
+            return count < 20_000 || socket.readUntil().isClosed
         }
         #expect(isClosed)
     }

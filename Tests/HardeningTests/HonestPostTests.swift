@@ -28,7 +28,7 @@ struct HonestPostTests {
         let run = try await elsewhere {
             try GatewayProcess.run(
                 ["python3", program, way.rawValue, url, target.process.ca, target.backend],
-                program: "/usr/bin/env", seconds: 300)
+                program: "/usr/bin/env", seconds: 3 * Patience.seconds)
         }
         #expect(run.exit == .status(0), "\(run.output)")
         #expect(run.output == "50 posts\n")

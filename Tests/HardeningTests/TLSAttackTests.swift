@@ -34,30 +34,36 @@ struct TLSAttackTests {
         let (answer, isClosed) = try await elsewhere {
             let socket = try RawSocket(port: port, tls: nil)
             socket.send(bytes)
-            return socket.readUntil(seconds: 30)
+            return socket.readUntil()
         }
         #expect(isClosed)
         #expect(answer.count <= 7, "an alert at most")
         #expect(!String(decoding: answer, as: UTF8.self).contains("HTTP"))
     }
 
-    /// Connects, sends `start`, then `drop` again and again; returns whether the gateway ends that.
-    ///
-    /// A request of HTTP/2 is also ended by an answer or a reset.
-    private func isEnded(
-        tls: RawSocket.TLS?, _ start: [UInt8], drop: [UInt8], rounds: Int = 60
-    ) async throws -> Bool {
-        let port = try await Target.shared().port
-        let endings = [HTTP2Frames.Kind.reset, .headers, .goAway].map(\.rawValue)
-        return try await elsewhere {
+    /// A peer that completes nothing, or takes for ever to do so.
+    private struct SlowPeer: Sendable {
+        let name: String
+        /// `nil` for a connection without a handshake.
+        var tls: RawSocket.TLS? = RawSocket.TLS()
+        /// Sent at first.
+        var start: [UInt8] = []
+        /// Sent again and again, with a second between.
+        var drop: [UInt8] = []
+        /// The frames of HTTP/2 that end its request, as the end of the connection does.
+        var endings: [HTTP2Frames.Kind] = []
+
+        /// Connects; returns whether the gateway ends it.
+        func isEnded(port: UInt16) throws -> Bool {
             let socket = try RawSocket(port: port, tls: tls)
-            socket.send(start)
-            for _ in 0..<rounds {
+            if !socket.send(start) { return true }
+            var received: [UInt8] = []
+            for _ in 0..<Int(Patience.seconds) {
                 if !drop.isEmpty, !socket.send(drop) { return true }
                 let (bytes, isClosed) = socket.readUntil(seconds: 1)
-                if isClosed { return true }
-                guard tls?.alpn == "h2" else { continue }
-                if HTTP2Frames.all(in: bytes).contains(where: { endings.contains($0.kind) }) {
+                received += bytes
+                let kinds = endings.isEmpty ? [] : HTTP2Frames.all(in: received).map(\.kind)
+                if isClosed || endings.contains(where: { kinds.contains($0.rawValue) }) {
                     return true
                 }
             }
@@ -65,63 +71,79 @@ struct TLSAttackTests {
         }
     }
 
-    @Test("A stalled handshake is ended at its deadline")
-    func stalledHandshake() async throws {
-        #expect(try await isEnded(tls: nil, [], drop: []))
-        #expect(try await Target.shared().bystander.trouble() == nil)
-    }
-
-    @Test("A handshake that drips is ended at its deadline")
-    func drippingHandshake() async throws {
-        #expect(try await isEnded(tls: nil, [0x16, 3, 1, 2, 0], drop: [1]))
-    }
-
-    @Test("A head that drips is ended")
-    func drippingHead() async throws {
-        let start = Array("GET / HTTP/1.1\r\nHost: x\r\nX-A: ".utf8)
-        #expect(try await isEnded(tls: .init(), start, drop: Array("a".utf8)))
-    }
-
-    @Test("A connection that asks for nothing is ended", arguments: ["http/1.1", "h2"])
-    func silence(_ alpn: String) async throws {
-        #expect(try await isEnded(tls: .init(alpn: alpn), [], drop: []))
-    }
-
-    @Test("An HTTP/2 connection that only pings is ended")
-    func pings() async throws {
-        let ping = HTTP2Frames.frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8])
-        let start = HTTP2Frames.preface + HTTP2Frames.frame(.settings)
-        #expect(try await isEnded(tls: .init(alpn: "h2"), start, drop: ping))
-    }
-
-    @Test("A body that drips is ended", arguments: [true, false])
-    func drippingBody(_ isHTTP2: Bool) async throws {
-        let target = try await Target.shared()
+    private static func slowPeers(_ target: Target) -> [SlowPeer] {
+        typealias Frames = HTTP2Frames
+        let h2 = RawSocket.TLS(alpn: "h2")
+        let begin = Frames.preface + Frames.frame(.settings)
         let path = "/v1/apps/\(Target.app)/changes"
-        if isHTTP2 {
-            let fields =
-                HTTP2Frames.request("POST", path) + [
-                    ("authorization", "Bearer \(target.backend)"),
-                    ("content-type", "application/cloudevents+json"),
-                ]
-            let start =
-                HTTP2Frames.preface + HTTP2Frames.frame(.settings)
-                + HTTP2Frames.frame(
-                    .headers, flags: HTTP2Frames.endHeaders, stream: 1, HTTP2Frames.block(fields))
-            let drop = HTTP2Frames.frame(.data, stream: 1, [0x20])
-            #expect(try await isEnded(tls: .init(alpn: "h2"), start, drop: drop))
-        } else {
-            let start = """
+        let change = Frames.block(
+            Frames.request("POST", path) + [
+                ("authorization", "Bearer \(target.backend)"),
+                ("content-type", "application/cloudevents+json"),
+            ])
+        func post(_ length: Int) -> [UInt8] {
+            Array(
+                """
                 POST \(path) HTTP/1.1\r
                 Host: localhost\r
                 Authorization: Bearer \(target.backend)\r
                 Content-Type: application/cloudevents+json\r
-                Content-Length: 60000\r
+                Content-Length: \(length)\r
                 \r
 
-                """
-            #expect(try await isEnded(tls: .init(), Array(start.utf8), drop: [0x20]))
+                """.utf8)
         }
+        let document = Frames.block(Frames.request("GET", "/openapi.json"))
+        let requests = (UInt32(0)..<100).flatMap { number in
+            Frames.frame(
+                .headers, flags: Frames.endStream | Frames.endHeaders, stream: number * 2 + 1,
+                document)
+        }
+        return [
+            SlowPeer(name: "a stalled handshake", tls: nil),
+            SlowPeer(
+                name: "a handshake that drips", tls: nil, start: [0x16, 3, 1, 2, 0], drop: [1]),
+            SlowPeer(
+                name: "a head that drips", start: Array("GET / HTTP/1.1\r\nHost: x\r\nX-A: ".utf8),
+                drop: Array("a".utf8)),
+            SlowPeer(name: "no request"),
+            SlowPeer(name: "no request of HTTP/2", tls: h2),
+            SlowPeer(
+                name: "pings alone", tls: h2, start: begin,
+                drop: Frames.frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]),
+                endings: [.reset, .headers, .goAway]),
+            SlowPeer(name: "a body that drips", start: post(60_000), drop: [0x20]),
+            SlowPeer(
+                name: "a body of HTTP/2 that drips", tls: h2,
+                start: begin
+                    + Frames.frame(.headers, flags: Frames.endHeaders, stream: 1, change),
+                drop: Frames.frame(.data, stream: 1, [0x20]),
+                endings: [.reset, .headers, .goAway]),
+            SlowPeer(
+                name: "an endless body after its 413", start: post(1_000_000_000_000),
+                drop: [UInt8](repeating: 120, count: 65_536)),
+            // SETTINGS_INITIAL_WINDOW_SIZE of 0: not one byte of DATA may be sent.
+            SlowPeer(
+                name: "answers that nobody reads", tls: h2,
+                start: Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]) + requests),
+        ]
+    }
+
+    /// All at once, because each waits for a deadline of the gateway.
+    @Test("Peers that stall or drip are ended at their deadlines") func slowPeers() async throws {
+        let target = try await Target.shared()
+        let port = target.port
+        let left = try await withThrowingTaskGroup(of: String?.self) { group in
+            for peer in Self.slowPeers(target) {
+                group.addTask {
+                    try await elsewhere { try peer.isEnded(port: port) } ? nil : peer.name
+                }
+            }
+            return try await group.reduce(into: [String]()) { left, name in
+                if let name { left.append(name) }
+            }
+        }
+        #expect(left == [])
     }
 
     @Test("Key updates alone end a connection, and the log says so", arguments: [true, false])
@@ -143,14 +165,11 @@ struct TLSAttackTests {
                 _ = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }
             }
             for _ in 0..<1_000 where !socket.updateKeys() { break }
-            return socket.readUntil(seconds: 60).isClosed
+            return socket.readUntil().isClosed
         }
         #expect(isEnded)
         // The line may be written after the alert is sent.
-        for _ in 0..<12_000 where lines().count == before {
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        #expect(lines().count == before + 1)
+        try await eventually("a line is written") { lines().count == before + 1 }
         #expect(try await target.bystander.trouble() == nil)
     }
 

@@ -14,7 +14,7 @@ final class Bystander: Sendable {
     private let turn = TestHTTPMonitor(0)
 
     init(_ process: GatewayProcess, _ issuer: Issuer) throws {
-        http = process.http(timeoutSeconds: 20)
+        http = process.http(timeoutSeconds: Int(Patience.seconds))
         backend = try issuer.token(app: Self.app, scope: Issuer.backendScopes)
         let token = try issuer.token(app: Self.app, scope: "client", sub: Self.client)
         var answers = [
@@ -60,7 +60,7 @@ final class Bystander: Sendable {
             return "its change was answered \(answer.status)"
         }
         while true {
-            switch stream.next(timeout: 20) {
+            switch stream.next() {
             case .block(let block):
                 guard let notification = block.data else { continue }
                 let parts = notification.split(separator: ".")

@@ -38,7 +38,7 @@ final class RawSocket {
             }
         }
         guard connected == 0 else { throw TestFailure("connect: \(errno)") }
-        wait(seconds: 20)
+        wait(seconds: Patience.seconds)
         if !preamble.isEmpty, !send(preamble) { throw TestFailure("send: \(errno)") }
         if let tls { try shakeHands(tls) }
     }
@@ -50,7 +50,7 @@ final class RawSocket {
     }
 
     /// Sets the timeout of reads and writes.
-    func wait(seconds: Double) {
+    private func wait(seconds: Double) {
         let whole = seconds.rounded(.down)
         var time = timeval(tv_sec: Int(whole), tv_usec: Int((seconds - whole) * 1_000_000))
         let size = socklen_t(MemoryLayout<timeval>.size)
@@ -149,7 +149,7 @@ final class RawSocket {
 
     /// Reads until `isEnough`, the peer's end, or `seconds` of silence.
     func readUntil(
-        seconds: Double = 20, _ isEnough: ([UInt8]) -> Bool = { _ in false }
+        seconds: Double = Patience.seconds, _ isEnough: ([UInt8]) -> Bool = { _ in false }
     ) -> (bytes: [UInt8], isClosed: Bool) {
         wait(seconds: seconds)
         var all: [UInt8] = []
