@@ -82,6 +82,9 @@ final class APNsFixture: Sendable {
         configuration.origin = "https://127.0.0.1:\(server.port)"
         configuration.trust = .file(made.ca)
         configuration.clock = clock.ofPool
+        (configuration.deadline, configuration.connectDeadline) = (
+            Patience.duration, Patience.duration
+        )
         change(&configuration)
         self.configuration = configuration
         pool = APNsPool(configuration)

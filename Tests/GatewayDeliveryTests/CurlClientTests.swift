@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import WidgetModel
 
-@Suite(.timeLimit(.minutes(2))) struct CurlClientTests {
+@Suite(.timeLimit(.minutes(30))) struct CurlClientTests {
     static func client(
         _ server: ScriptedServer, _ change: (inout CurlClient.Configuration) -> Void = { _ in }
     ) throws -> CurlClient {
@@ -18,7 +18,7 @@ import WidgetModel
     }
 
     static func request(
-        _ server: ScriptedServer, deadline: Duration = .seconds(60)
+        _ server: ScriptedServer, deadline: Duration = Patience.duration
     ) throws -> CurlRequest {
         CurlRequest(
             "POST", origin: server.origin, target: "/3/device/00ff",
@@ -107,7 +107,8 @@ import WidgetModel
         let client = try Self.client(server)
         _ = try await client.send(Self.request(server))
         let short = try Self.request(server, deadline: .milliseconds(200))
-        #expect(await Self.code(client, short) == .timedOut)
+        // Again where it was not sent in time.
+        try await eventually("sent and timed out") { await Self.code(client, short) == .timedOut }
         _ = try await client.send(Self.request(server))
     }
 
@@ -168,9 +169,8 @@ import WidgetModel
         let request = try Self.request(server)
         _ = try await client.send(request)
         let silent = Task { await Self.code(client, request) as CurlError.Code? }
-        while try !server.seen().contains("request 1 goAwayAndSilence") {}
-        // Time for the client to receive the GOAWAY.
-        try await Task.sleep(for: .milliseconds(200))
+        // The client answers the PING behind the GOAWAY.
+        while try !server.seen().contains("pong 1") {}
         return (server, client, Task { await silent.value })
     }
 
@@ -342,7 +342,10 @@ import WidgetModel
         let calls = (0..<2).map { _ in Task { await Self.code(client, short) } }
         while client.stats.waiting == 0 { await Task.yield() }
         await client.drain()
-        for call in calls { #expect(await call.value == .timedOut) }
+        for call in calls {
+            let code = await call.value
+            #expect(code == .timedOut || code == .notSent)
+        }
         #expect(await Self.code(client, short) == .closed)
         #expect(client.stats == CurlClient.Stats())
 
@@ -386,7 +389,7 @@ import WidgetModel
             $0.connectionsMax = 2
             $0.connectionsPerHostMax = 2
         }
-        let request = try Self.request(server, deadline: .seconds(10))
+        let request = try Self.request(server)
         let outcomes = (0..<300).map { _ in Outcome() }
         for outcome in outcomes { _ = client.start(request, receiver: outcome) }
         while client.stats.inFlight > 0 { await Task.yield() }

@@ -50,7 +50,7 @@ final class ScriptedServer: Sendable {
         /// in the same record GOAWAY that names this one.
         case resetAllAndGoAway
         /// GOAWAY that names this stream as the last one; the stream is not answered, and the
-        /// connection stays.
+        /// connection stays. A PING follows.
         case goAwayAndSilence
         /// 200, and no answer to any later PING.
         case deaf
@@ -181,6 +181,8 @@ final class ScriptedServer: Sendable {
                 stream = struct.unpack(">I", head[5:])[0] & 0x7fffffff
                 payload = file.read(size)
                 if kind == SETTINGS and not flags & 1: send(frame(SETTINGS, 1, 0))
+                if kind == PING and flags & 1:
+                    with lock: seen.append("pong %d" % me)
                 if kind == PING and not flags & 1:
                     with lock: seen.append("ping %d" % me)
                     if not deaf: send(frame(PING, 1, 0, payload))
@@ -239,7 +241,7 @@ final class ScriptedServer: Sendable {
                         send(b"".join(frame(RST, 0, each, struct.pack(">I", 2)) for each in waiting + [stream]) + frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)))
                         dead = True
                     elif action == "goAwayAndSilence":
-                        send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)))
+                        send(frame(GOAWAY, 0, 0, struct.pack(">II", stream, 0)), frame(PING, 0, 0, b"x" * 8))
                     if dead:
                         time.sleep(0.1)
                         sock.shutdown(socket.SHUT_RDWR)

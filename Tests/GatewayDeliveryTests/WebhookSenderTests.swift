@@ -3,12 +3,13 @@ import Foundation
 import GatewayCore
 import GatewayPush
 import GatewaySigning
+import GatewayTestSupport
 import Synchronization
 import Testing
 
 @testable import GatewayDelivery
 
-@Suite(.timeLimit(.minutes(2))) struct WebhookSenderTests {
+@Suite(.timeLimit(.minutes(30))) struct WebhookSenderTests {
     static let message = WebhookMessage(
         id: "msg_1", timestamp: 1_800_000_000, body: Array(#"{"cursor":"a"}"#.utf8))
 
@@ -118,7 +119,7 @@ import Testing
     }
 
     @Test func `the system resolves names, and gives up in time`() async {
-        let resolver = NameResolver.system()
+        let resolver = NameResolver.system(deadline: Patience.duration)
         let found = await resolver.addresses("localhost")
         #expect(found?.contains(.v4(0x7F00_0001)) == true || found?.contains(.v6(1)) == true)
         #expect(await resolver.addresses("name.invalid") == nil)
