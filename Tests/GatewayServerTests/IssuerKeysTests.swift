@@ -14,7 +14,7 @@ import WidgetModel
 
 @testable import GatewayServer
 
-@Suite(.timeLimit(.minutes(2))) struct IssuerKeysTests {
+@Suite(.timeLimit(.minutes(30))) struct IssuerKeysTests {
     /// Issuer keys with a clock that stands still, and the server that they come from.
     private final class Fixture: Sendable {
         let folder: String

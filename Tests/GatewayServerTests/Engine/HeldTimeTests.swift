@@ -48,7 +48,7 @@ import WidgetModel
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a push is made when it is due and not before`()
+    @Test(.timeLimit(.minutes(30))) func `a push is made when it is due and not before`()
         async throws
     {
         let fixture = try StreamFixture(clock: clock.gateway, pushes: true)

@@ -1,5 +1,6 @@
 import GatewaySettings
 import GatewaySigning
+import GatewayTestSupport
 import NIOCore
 import Testing
 import WidgetModel
@@ -37,10 +38,7 @@ import WidgetModel
 
     /// Waits until this number of streams is open.
     private func settle(_ fixture: StreamFixture, _ count: Int) async throws {
-        for _ in 0..<2_000 where fixture.loops.openStreams != count {
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        #expect(fixture.loops.openStreams == count)
+        try await eventually("\(count) streams are open") { fixture.loops.openStreams == count }
     }
 
     @Test func `open streams end with their grant, and others go on`() async throws {

@@ -24,9 +24,15 @@ import Testing
 
     private static var threadName: String? { Thread.current.name }
 
-    private static func spin(seconds: Double) {
-        let end = ContinuousClock.now + .seconds(seconds)
-        while ContinuousClock.now < end {}
+    /// Keeps the thread busy for 20 ms of its own time, which passes only while it runs.
+    private static func spin() {
+        func milliseconds() -> Int {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
+        }
+        let end = milliseconds() + 20
+        while milliseconds() < end {}
     }
 
     @Test("a task runs on the executor's thread, after each wait too")
@@ -107,7 +113,7 @@ import Testing
     func turnsAreRecorded() async {
         let (executor, metrics) = Self.executor("lane-test")
         await Task(executorPreference: executor.lane("app", cost: 1)) {
-            Self.spin(seconds: 0.02)
+            Self.spin()
             await Task.yield()
             usleep(20_000)
         }.value
