@@ -15,7 +15,7 @@ private struct GamePushHandler: WidgetPushHandler {
 }
 
 /// Three processes of one app, each of them knowing only a part of the app's registration.
-@Suite(.timeLimit(.minutes(2))) struct ClientRegistrarTests {
+@Suite(.timeLimit(.minutes(30))) struct ClientRegistrarTests {
     private let panda = character("Power Panda")
     private let gateway: ScriptedGateway
     private let archive = ClientArchive(

@@ -68,7 +68,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct ClientRunTests {
+@Suite(.timeLimit(.minutes(30))) struct ClientRunTests {
     let gateway: ScriptedGateway
     let provider = CharacterProvider()
     let panda = character("Power Panda")

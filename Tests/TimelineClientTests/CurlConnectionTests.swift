@@ -5,7 +5,7 @@ import WidgetModel
 
 @testable import TimelineClientHTTP
 
-@Suite(.timeLimit(.minutes(2))) struct CurlConnectionTests {
+@Suite(.timeLimit(.minutes(30))) struct CurlConnectionTests {
     let server: TLSServer
 
     init() throws {

@@ -7,7 +7,7 @@ import WidgetModel
 @testable import TimelineClient
 
 /// Tests for "Review interactions in iPhone widgets on Mac": a Mac beside a running iPhone.
-@Suite(.timeLimit(.minutes(2))) struct MirroredWidgetsTests {
+@Suite(.timeLimit(.minutes(30))) struct MirroredWidgetsTests {
     private let name = UUID().uuidString
     private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
     private let gateway: ScriptedGateway

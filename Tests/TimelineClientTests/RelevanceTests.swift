@@ -95,7 +95,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
 
 /// Tests for `RelevanceConfiguration` of the heading "Add a widget target to your app", and for the
 /// relevance of the widgets that people place.
-@Suite(.timeLimit(.minutes(2))) struct RelevanceTests {
+@Suite(.timeLimit(.minutes(30))) struct RelevanceTests {
     private static let kind = "com.mygame.card"
     private let start = Date(timeIntervalSince1970: 2_000_000_000)
     private let gateway: ScriptedGateway

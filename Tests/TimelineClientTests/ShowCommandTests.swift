@@ -53,7 +53,7 @@ private struct BridgeView: View {
 }
 
 /// The output of `timelinectl show` for archives that a client wrote.
-@Suite(.timeLimit(.minutes(2))) struct ShowCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct ShowCommandTests {
     private let directory = FileManager.default.temporaryDirectory
         .appending(path: "show-\(UUID().uuidString)").path
     private let info = WidgetInfo(kind: "bridge", family: .systemSmall)

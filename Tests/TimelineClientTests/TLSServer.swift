@@ -77,13 +77,14 @@ final class TLSServer: Sendable {
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             def log_message(self, *arguments): pass
-            def head(self, status=200, **fields):
+            def head(self, status=200, first=b"", **fields):
                 self.send_response(status)
                 self.send_header("Connection", "close")
                 for name, value in fields.items():
                     self.send_header(name.replace("_", "-"), value)
-                self.end_headers()
-                self.wfile.flush()
+                # In one piece: no time passes between the two.
+                self._headers_buffer.append(b"\\r\\n" + first)
+                self.flush_headers()
                 self.close_connection = True
             def write(self, text):
                 self.wfile.write(text)
@@ -107,8 +108,7 @@ final class TLSServer: Sendable {
                     self.write(b"id: a\\n\\n")
                     self.write(b"event: reload\\ndata: x\\n\\n")
                 elif path == "/hold":
-                    self.head(Content_Type="text/event-stream")
-                    self.write(b"first")
+                    self.head(first=b"first", Content_Type="text/event-stream")
                     self.hold()
                 elif path == "/hang":
                     self.hold()

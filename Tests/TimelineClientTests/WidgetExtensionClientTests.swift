@@ -7,7 +7,7 @@ import WidgetModel
 @testable import TimelineClient
 
 /// Tests for the client that an app with WidgetKit uses, against a gateway in memory.
-@Suite(.timeLimit(.minutes(2))) final class WidgetExtensionClientTests: Sendable {
+@Suite(.timeLimit(.minutes(30))) final class WidgetExtensionClientTests: Sendable {
     private let gateway: ScriptedGateway
     private let directory: URL
     private let placed = Mutex([panda])

@@ -8,7 +8,7 @@ import WidgetModel
 
 /// Tests of the running client for the article "Adding interactivity to widgets and Live
 /// Activities".
-@Suite(.timeLimit(.minutes(2))) struct WidgetInteractionsTests {
+@Suite(.timeLimit(.minutes(30))) struct WidgetInteractionsTests {
     private let name = UUID().uuidString
     private let info = WidgetInfo(kind: "com.mygame.tasks", family: .systemSmall)
     private let gateway: ScriptedGateway
