@@ -7,7 +7,7 @@ import TimelineClientHTTP
 import WidgetModel
 
 /// The API for an app with WidgetKit, with the real daemon over real TLS.
-@Suite(.serialized, .timeLimit(.minutes(2))) final class ExtensionTests: Sendable {
+@Suite(.serialized, .timeLimit(.minutes(30))) final class ExtensionTests: Sendable {
     private let gateway: GatewayProcess
     private let backend: String
     private let builds = Mutex(0)

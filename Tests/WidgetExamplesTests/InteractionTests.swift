@@ -8,7 +8,7 @@ import WidgetModel
 
 /// Two devices of one person, and a widget that the person uses on one of them, with the real
 /// daemon over real TLS.
-@Suite(.serialized, .timeLimit(.minutes(4))) final class InteractionTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) final class InteractionTests {
     private let gateway: GatewayProcess
     private let lamp: Lamp
     private static let account = "account=42"

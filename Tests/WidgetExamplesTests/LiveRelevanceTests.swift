@@ -38,7 +38,7 @@ private struct BossProvider: RelevanceEntriesProvider {
 }
 
 /// A widget that people do not place, on a watch connected to a real gateway.
-@Suite(.serialized, .timeLimit(.minutes(2))) final class LiveRelevanceTests: Sendable {
+@Suite(.serialized, .timeLimit(.minutes(30))) final class LiveRelevanceTests: Sendable {
     private static let app = "com.mygame"
     private let bosses = Mutex(["Troll"])
 

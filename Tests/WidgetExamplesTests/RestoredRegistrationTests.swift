@@ -21,7 +21,7 @@ private struct NumberProvider: AsyncTimelineProvider {
 
 /// A gateway that is restored from a backup older than a registration: its clients register again,
 /// so that notifications include widgets placed since.
-@Suite(.serialized, .timeLimit(.minutes(4))) struct RestoredRegistrationTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct RestoredRegistrationTests {
     private static let app = "com.mygame"
     private static let kinds = ["first", "second"]
 

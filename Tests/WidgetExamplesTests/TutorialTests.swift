@@ -12,7 +12,7 @@ private func resource(_ name: String) throws -> String {
 }
 
 /// The program at the end of the tutorial, and the steps of its reader.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct TutorialTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct TutorialTests {
     /// Runs every command as its reader types it, with two substitutions: a running gateway for the
     /// one that `Deploy/run` starts, and for `swift` the program that `swift run` would build and
     /// run.
@@ -94,14 +94,13 @@ private struct Reader {
 
     /// Shows the widget in the second terminal until it contains this text.
     func wait(for text: String, in first: TestProgram) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while true {
-            let (exit, output) = try run("variables", "show")
-            if exit == .status(0), output.contains(text) { return }
-            try #require(
-                ContinuousClock.now < end,
-                "\(output)\n\(first.output)\n\(first.standardErrorTail)")
-            usleep(50_000)
+        var output = ""
+        try eventually(
+            "shown", details: { "\(output)\n\(first.output)\n\(first.standardErrorTail)" }
+        ) {
+            let shown = try run("variables", "show")
+            output = shown.output
+            return shown.exit == .status(0) && output.contains(text)
         }
     }
 

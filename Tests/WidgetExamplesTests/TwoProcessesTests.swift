@@ -6,7 +6,7 @@ import WidgetModel
 
 /// An app and its widget extension as two real processes that share one archive, with the real
 /// daemon: whatever is killed, no other process loses what it knows.
-@Suite(.serialized, .timeLimit(.minutes(4))) struct TwoProcessesTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct TwoProcessesTests {
     private static let app = "com.example.lamp"
     private static let catalog = """
         app: com.example.lamp
@@ -57,19 +57,14 @@ import WidgetModel
     private func run(_ arguments: String...) throws {
         let program = try TestProgram(
             GatewayProcess.program(named: "lamp-processes"), arguments, environment: environment)
-        let exit = program.waitForExit(seconds: 60)
+        let exit = program.waitForExit(seconds: Patience.seconds)
         try #require(exit == .status(0), "\(arguments): \(program.standardErrorTail)")
     }
 
     private func wait(
         for what: String, of program: TestProgram? = nil, _ holds: () throws -> Bool
     ) throws {
-        let end = ContinuousClock.now + .seconds(60)
-        while try !holds() {
-            try #require(
-                ContinuousClock.now < end, "\(what)\n\(program?.standardErrorTail ?? "")")
-            usleep(10_000)
-        }
+        try eventually(what, details: { program?.standardErrorTail ?? "" }, holds)
     }
 
     // MARK: Results

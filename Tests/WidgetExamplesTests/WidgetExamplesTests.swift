@@ -3,7 +3,7 @@ import GatewayTestSupport
 import Testing
 
 /// The sample programs run as by hand: a real daemon, the real program, real TLS.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct WidgetExamplesTests {
+@Suite(.serialized, .timeLimit(.minutes(30))) struct WidgetExamplesTests {
     private let gateway: GatewayProcess
 
     init() throws { gateway = try GatewayProcess() }
@@ -15,7 +15,8 @@ import Testing
         return try GatewayProcess.run(
             [
                 "--url", gateway.url, "--ca", gateway.ca, "--token", token, "--catalog", catalog,
-            ], program: GatewayProcess.program(named: "widget-examples"), seconds: 240)
+            ], program: GatewayProcess.program(named: "widget-examples"),
+            seconds: 3 * Patience.seconds)
     }
 
     @Test func everyDeviceIsToldAndShowsExactlyWhatItMust() throws {
