@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import GatewayTestSupport
 import Testing
 
 @testable import GatewayStorage
@@ -131,7 +132,7 @@ import Testing
                 }
                 for _ in 0..<threads { hasBegun.wait() }
                 Task { hasRun.signal() }
-                let result = hasRun.wait(timeout: .now() + 30)
+                let result = hasRun.wait(timeout: .now() + Patience.seconds)
                 isOver.signal()
                 continuation.resume(returning: result == .success)
             }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import GatewayTestSupport
 import Testing
 
 @testable import GatewayStorage
@@ -26,7 +27,7 @@ import Testing
         try StoreCopy.make(of: directory.path, to: path) { done, _ in
             steps.record(done)
             let head = store.head
-            let deadline = ContinuousClock.now + .seconds(20)
+            let deadline = ContinuousClock.now + Patience.duration
             while store.head == head, ContinuousClock.now < deadline { usleep(200) }
         }
         let after = store.head
