@@ -13,7 +13,8 @@ import Testing
         let posts = AcceptedPosts()
         let fixtures = try [1, 2].map {
             try WriterFixture(
-                try cluster.primary.address(user: "node\($0)", and: standby), .quorum)
+                try cluster.primary.address(user: "node\($0)", and: standby), .quorum,
+                deadline: 3_000)
         }
         for (index, fixture) in fixtures.enumerated() {
             posts.load(fixture, node: UInt64(index + 1))
