@@ -88,7 +88,7 @@ package final class ClusterFixture: Sendable {
     /// Waits until the primary and its standby have noticed that commits wait.
     private func awaitQuorum() throws {
         let connection = try primary.administration()
-        try eventually("the standby takes part in the quorum") {
+        try blockUntil("the standby takes part in the quorum") {
             let states = try connection.rows("SELECT sync_state FROM pg_stat_replication")
             return try states.first?.text(0) == "quorum"
         }

@@ -144,7 +144,7 @@ package final class ClusterGateways: Sendable {
     ) throws -> TestHTTPAnswer {
         var answer = try request()
         if !isOnce, answer.status == 503 {
-            try eventually("the database answers", details: { answer.text }) {
+            try blockUntil("the database answers", details: { answer.text }) {
                 answer = try request()
                 return answer.status != 503
             }

@@ -116,9 +116,10 @@ package final class PostgresServer: Sendable {
         while true {
             do {
                 return try PostgresAdministration(address)
-            } catch PostgresError.connectionLost(let reason)
-                where reason.contains("timeout expired") && ContinuousClock.now < deadline
-            {}
+            } catch {
+                guard "\(error)".contains("timeout expired"), ContinuousClock.now < deadline
+                else { throw error }
+            }
         }
     }
 
@@ -174,7 +175,7 @@ package final class PostgresServer: Sendable {
         signalAll(SIGSTOP)
         let processes = processes
         signalAll(SIGKILL)
-        try eventually("every process of the server ends") {
+        try blockUntil("every process of the server ends") {
             !processes.contains(where: Self.isAlive)
         }
         Self.removeSharedMemory(of: directory)
@@ -209,7 +210,7 @@ package final class PostgresServer: Sendable {
         let connection = try Self.connect(readOnlyAddress())
         try connection.execute("ALTER SYSTEM SET primary_conninfo = ''")
         try connection.execute("SELECT pg_reload_conf()")
-        try eventually("the standby stopped") {
+        try blockUntil("the standby stopped") {
             try connection.rows("SELECT 1 FROM pg_stat_wal_receiver").isEmpty
         }
     }

@@ -1,6 +1,7 @@
 import APNsSimulator
 import GatewayCore
 import GatewayPush
+import GatewayTestSupport
 import Testing
 import WidgetModel
 

@@ -131,7 +131,7 @@ extension ClusterFixture {
     func wait(for number: Int64, _ query: String) throws {
         let connection = try administration()
         var last: Int64?
-        try eventually("\(number)", details: { "\(query): \(last.map { "\($0)" } ?? "no row")" }) {
+        try blockUntil("\(number)", details: { "\(query): \(last.map { "\($0)" } ?? "no row")" }) {
             last = try connection.rows(query).first?.integer(0)
             return last == number
         }

@@ -79,7 +79,7 @@ import Testing
             try? cluster.primary.set("synchronous_standby_names", "")
         }
         emptying.start()
-        try eventually("the node notices") {
+        try blockUntil("the node notices") {
             let outcome = try hasty.append(.init(6, key: 6))
             #expect(outcome.isOpen)
             return if case .unready(.notDurable)? = hasty.status { true } else { false }
@@ -122,7 +122,7 @@ import Testing
 /// Waits until an append waits for the standby.
 private func waitForWait(_ cluster: ClusterFixture) throws {
     let connection = try cluster.primary.administration()
-    try eventually("an append waits for the standby") {
+    try blockUntil("an append waits for the standby") {
         try !connection.rows(
             """
             SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'CALL%'

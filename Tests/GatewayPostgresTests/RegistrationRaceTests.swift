@@ -68,7 +68,7 @@ import WidgetModel
                     """)
         }
         let connection = try cluster.administration()
-        try eventually("a node is between its row and its record") {
+        try blockUntil("a node is between its row and its record") {
             try !connection.rows(
                 "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
             ).isEmpty

@@ -150,7 +150,7 @@ import Testing
         #expect(try node.row(keys[1]) == nil)
         let again = Self.put(keys[1], from: 0, Self.content(2))
         #expect(try node.write(again) == .conflict)
-        try eventually("no row is left") {
+        try blockUntil("no row is left") {
             try cluster.administration().rows("SELECT 1 FROM tg.removal").isEmpty
         }
         let left = "SELECT client FROM tg.registration ORDER BY client"

@@ -46,7 +46,7 @@ final class WriterFixture: Sendable {
 
     /// Appends a change, which has a key, also again, until it is accepted.
     func appendUntilAccepted(_ change: LogWrite.Change) throws {
-        try eventually("accepted") {
+        try blockUntil("accepted") {
             if case .accepted = try append(change) { true } else { false }
         }
     }

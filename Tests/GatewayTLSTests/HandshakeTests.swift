@@ -150,7 +150,7 @@ import Testing
         let server = try TestServer(nil, options)
         defer { server.stop() }
         var done: RawClient?
-        try eventually("a handshake ends in time") {
+        try blockUntil("a handshake ends in time") {
             done = try? server.client().handshake()
             try? done?.write([0])
             return (try? done?.read(1)) == [0]

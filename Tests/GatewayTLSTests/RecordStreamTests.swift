@@ -116,7 +116,7 @@ import Testing
         try half.sendPlain(Array(record[..<40]))
         let whole = try half.withheld { try half.write([2]) }
         // Only the connection itself can tell when the half has reached OpenSSL.
-        try eventually("the half has come") {
+        try blockUntil("the half has come") {
             try halved.onLoop { $0.ssl.map { SSL_has_pending($0) == 1 } ?? false }
         }
         let stream = try #require(try house.adopt(halved, name: 1))
@@ -137,7 +137,7 @@ import Testing
         let (client, connection) = try house.connect()
         let record = try client.withheld { try client.write(pattern(100)) }
         try client.sendPlain(Array(record[..<count]))
-        try eventually("the beginning has come") {
+        try blockUntil("the beginning has come") {
             try connection.onLoop { tls in
                 tls.ssl.map {
                     SSL_has_pending($0) == 1 || String(cString: SSL_rstate_string($0)) == "RB"

@@ -95,7 +95,7 @@ import Testing
         connection.received.wait { $0 == [7] }
         // None of it is lost, either.
         let expected = UInt32(count)
-        try eventually("every record is read") {
+        try blockUntil("every record is read") {
             try streams.onLoop { streams.places.occupants.map(\.recordsRead) }
                 == [expected, expected]
         }
@@ -121,7 +121,7 @@ import Testing
         let more = [UInt8](repeating: 23, count: 400_000)
         try? talker.sendPlain(more)
         _ = RawClient.readPlain(talker.socket)
-        try eventually("it is closed") { try house.streams.countNow == 1 }
+        try blockUntil("it is closed") { try house.streams.countNow == 1 }
     }
 
     @Test func aTalkerWithOpenSSLIsEndedToo() throws {
@@ -141,7 +141,7 @@ import Testing
         let (client, stream) = try house.stream()
         try client.sendPlain(try flood(.keyUpdates, 50, of: client))
         try client.sendPlain(try flood(.records, 500, of: client))
-        try eventually("every record is read") {
+        try blockUntil("every record is read") {
             try house.streams.onLoop { house.streams.places.occupants.first?.recordsRead } == 550
         }
         #expect(stream.news.now.isEmpty)
@@ -153,7 +153,7 @@ import Testing
         defer { house.stop() }
         var count = 0
         // Again where this process was too slow for the second part.
-        try eventually("a record in two parts is read") {
+        try blockUntil("a record in two parts is read") {
             let (half, first) = try house.stream(count) { $0.version = version }
             let (whole, second) = try house.stream(count + 1) { $0.version = version }
             count += 2

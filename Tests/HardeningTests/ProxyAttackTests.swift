@@ -47,7 +47,7 @@ struct ProxyAttackTests {
                 Self.status(gateway, header: Self.header(1), fields: ["Forwarded: for=9.9.9.9"])
                     == 429)
             #expect(Self.status(gateway) == nil)
-            try eventually("it is logged") {
+            try blockUntil("it is logged") {
                 gateway.standardErrorTail.contains("the proxy sent no PROXY header")
             }
         }

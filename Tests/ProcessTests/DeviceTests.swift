@@ -111,16 +111,18 @@ extension ProcessTests {
 
         @Test func `what is wrong from the start is said`() throws {
             let gateway = try GatewayProcess()
-            func run(_ url: String) throws -> (exit: GatewayProcessExit, output: String) {
-                try GatewayProcess.run(
+            func run(_ url: String) throws -> TestProgram {
+                try TestProgram(
+                    GatewayProcess.program(named: "timelinectl"),
                     [
                         "device", "--devices", "1", "--url", url, "--ca", gateway.ca, "--token",
                         Self.token(gateway), "--app", CharacterGame.app,
-                    ], program: GatewayProcess.program(named: "timelinectl"))
+                    ])
             }
             let unknown = try run(gateway.url)
-            #expect(unknown.exit == .status(1) && unknown.output.contains("unknown-app"))
-            #expect(try run("https://127.0.0.1:1").exit == .status(3))
+            #expect(unknown.waitForExit() == .status(1))
+            #expect(unknown.standardErrorTail.contains("unknown-app"))
+            #expect(try run("https://127.0.0.1:1").waitForExit() == .status(3))
         }
     }
 }

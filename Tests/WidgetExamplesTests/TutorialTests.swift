@@ -95,7 +95,7 @@ private struct Reader {
     /// Shows the widget in the second terminal until it contains this text.
     func wait(for text: String, in first: TestProgram) throws {
         var output = ""
-        try eventually(
+        try blockUntil(
             "shown", details: { "\(output)\n\(first.output)\n\(first.standardErrorTail)" }
         ) {
             let shown = try run("variables", "show")

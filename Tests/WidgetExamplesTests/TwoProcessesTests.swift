@@ -64,7 +64,7 @@ import WidgetModel
     private func wait(
         for what: String, of program: TestProgram? = nil, _ holds: () throws -> Bool
     ) throws {
-        try eventually(what, details: { program?.standardErrorTail ?? "" }, holds)
+        try blockUntil(what, details: { program?.standardErrorTail ?? "" }, holds)
     }
 
     // MARK: Results

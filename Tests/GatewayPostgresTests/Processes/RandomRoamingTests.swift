@@ -59,7 +59,7 @@ import WidgetModel
 
         /// Takes what the stream tells until a condition on the pending characters holds.
         func drain(until isDone: (Set<String>) -> Bool) throws {
-            try eventually("told", details: { "\(record.pending) after \(posts) posts" }) {
+            try blockUntil("told", details: { "\(record.pending) after \(posts) posts" }) {
                 try take()
                 return isDone(record.pending)
             }
@@ -70,7 +70,7 @@ import WidgetModel
             try take()
             stream.close()
             let node = node
-            try eventually("the stream opens", details: { "\(stream.status ?? 0)" }) {
+            try blockUntil("the stream opens", details: { "\(stream.status ?? 0)" }) {
                 stream = try gateways.stream("phone", from: cursor, at: node)
                 return stream.status == 200
             }
@@ -84,7 +84,7 @@ import WidgetModel
             try drain(until: { !$0.contains(character) })
             record.pending.insert(character)
             posts += 1
-            try eventually("the change is accepted") {
+            try blockUntil("the change is accepted") {
                 let answer = try? gateways.change(character, id: "\(posts)", once: true, at: node)
                 return answer?.status == 202
             }

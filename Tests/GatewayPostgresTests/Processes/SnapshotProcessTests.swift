@@ -33,7 +33,7 @@ import WidgetModel
     /// Waits for a snapshot of everything that is in the log; returns its position.
     private func snapshot() throws -> Int64 {
         try makeDue()
-        try eventually("a snapshot of the whole log") {
+        try blockUntil("a snapshot of the whole log") {
             try newest == integer("SELECT max(last) FROM tg.log")
         }
         return try newest
@@ -129,7 +129,7 @@ import WidgetModel
             FROM pg_locks WHERE NOT granted AND relation = 'tg.snapshot_head'::regclass
               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
             """
-        try eventually("the head is being written") { try integer("SELECT count(*) \(waits)") > 0 }
+        try blockUntil("the head is being written") { try integer("SELECT count(*) \(waits)") > 0 }
         #expect(
             try integer("SELECT count(*) FROM tg.snapshot WHERE position > \(earlier)") > 0)
         one.kill()
