@@ -62,7 +62,7 @@ import Testing
     @Test func anotherHistoryIsReportedBeforeAnythingIsWritten() throws {
         let server = try Self.shared.get()
         let fixture = try WriterFixture(
-            try server.address(user: "node1"), from: LogPosition(last: 0, chain: 9))
+            try server.address(user: "node1"), from: LogPosition(last: 0, chain: 9), deadline: 500)
         try fixture.wait { $0 == .unready(.tailLost) }
         #expect(try fixture.append(.init(1)) == .refused(.unavailable))
     }

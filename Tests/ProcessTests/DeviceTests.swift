@@ -121,7 +121,7 @@ extension ProcessTests {
             }
             let unknown = try run(gateway.url)
             #expect(unknown.waitForExit() == .status(1))
-            #expect(unknown.standardErrorTail.contains("unknown-app"))
+            #expect(unknown.standardErrorTail.contains("404 The app has no catalog"))
             #expect(try run("https://127.0.0.1:1").waitForExit() == .status(3))
         }
     }

@@ -32,10 +32,12 @@ import WidgetModel
             String(repeating: "a", count: 60) + String(number + 1_000)
         }
 
-        /// Posts a change that concerns all devices.
-        func change(_ id: String, at node: GatewayProcess) throws {
+        /// Posts a change that concerns all devices; returns its sequence.
+        @discardableResult
+        func change(_ id: String, at node: GatewayProcess) throws -> Int64 {
             let answer = try gateways.change("panda", id: id, at: node)
             #expect(answer.status == 202, "\(answer.text)")
+            return try #require(answer["sequence"]?.integerValue)
         }
 
         /// Waits until this many pushes were accepted, and expects no more.
@@ -78,8 +80,12 @@ import WidgetModel
         let (one, other) = (try world.gateways.start(1), try world.gateways.start(2))
         #expect(try world.gateways.putCatalog(one) == 201)
         try world.register(at: [one, other])
-        try world.change("1", at: one)
+        let sequence = try world.change("1", at: one)
         try await world.expectTaken(Self.devices, one)
+        // A push that no node has written down is repeated.
+        try world.gateways.cluster.wait(
+            for: Int64(Self.devices),
+            "SELECT count(*) FROM tg.push_state WHERE NOT owed AND told >= \(sequence)")
         one.kill()
         try await world.pushToOthers(at: other)
         await world.apns.stop()
