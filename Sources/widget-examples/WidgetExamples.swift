@@ -38,6 +38,11 @@ struct WidgetExamples: AsyncParsableCommand {
             valueName: "directory"))
     var archives: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The longest wait for a notification and its rebuild.", valueName: "seconds"))
+    var patience = 120.0
+
     func run() async throws {
         let token = token ?? ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_TOKEN"] ?? ""
         guard let document = FileManager.default.contents(atPath: catalog) else {
@@ -54,7 +59,10 @@ struct WidgetExamples: AsyncParsableCommand {
         let game = try Demonstration(access: access) { line in
             FileHandle.standardOutput.write(Data((line + "\n").utf8))
         }
-        guard try await game.play(catalog: Array(document), directory: directory) else {
+        guard
+            try await game.play(
+                catalog: Array(document), directory: directory, patience: .seconds(patience))
+        else {
             throw ExitCode.failure
         }
         print("\nEvery device got exactly the notifications it needs and shows current data.")

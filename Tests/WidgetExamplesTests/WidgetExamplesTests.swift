@@ -8,15 +8,18 @@ import Testing
 
     init() throws { gateway = try GatewayProcess() }
 
-    private func run(catalog: String) throws -> (exit: GatewayProcessExit, output: String) {
+    private func run(
+        catalog: String, patience: Double = Patience.seconds
+    ) throws -> (exit: GatewayProcessExit, output: String) {
         let token = try gateway.token(
             app: CharacterGame.app,
             scope: "catalog:write changes:write clients:write tokens:issue", sub: "backend")
         return try GatewayProcess.run(
             [
                 "--url", gateway.url, "--ca", gateway.ca, "--token", token, "--catalog", catalog,
+                "--patience", "\(patience)",
             ], program: GatewayProcess.program(named: "widget-examples"),
-            seconds: 3 * Patience.seconds)
+            seconds: 10 * Patience.seconds)
     }
 
     @Test func everyDeviceIsToldAndShowsExactlyWhatItMust() throws {
@@ -35,7 +38,7 @@ import Testing
         let path = try GatewayProcess.temporaryDirectory() + "/catalog.yaml"
         try parts.joined(separator: rule + "nobody").write(
             toFile: path, atomically: true, encoding: .utf8)
-        let (exit, output) = try run(catalog: path)
+        let (exit, output) = try run(catalog: path, patience: 3)
         #expect(exit == .status(1))
         #expect(output.contains("✗         turn shows: [hourglass] · Turn 1"), "\(output)")
     }

@@ -70,11 +70,12 @@ struct Demonstration {
     /// - Parameters:
     ///   - catalog: The catalog with the dependencies of the widgets, in YAML.
     ///   - directory: The directory for the devices' archives.
+    ///   - patience: The time limit for a device to receive a notification and rebuild.
     /// - Returns: Whether every device received the expected notifications, and shows the expected
     ///   content.
-    func play(catalog: [UInt8], directory: URL) async throws -> Bool {
+    func play(catalog: [UInt8], directory: URL, patience: Duration) async throws -> Bool {
         try await access.putCatalog(catalog)
-        var stage = Stage(devices: devices, print: print)
+        var stage = Stage(devices: devices, patience: patience, print: print)
         let result: Result<Void, any Error>
         do {
             try await gallery(&stage)
@@ -133,8 +134,8 @@ struct Demonstration {
                 try device.start(
                     connection, archive: directory.appending(path: device.name.lowercased()).path)
             }
-            _ = await Stage.wait { devices.allSatisfy(\.isConnected) }
         }
+        _ = await stage.wait { devices.allSatisfy(\.isConnected) }
     }
 
     private func changes(_ stage: inout Stage) async throws {
@@ -163,7 +164,7 @@ struct Demonstration {
                 GameCharacter(id: "inka", name: "Inka", avatar: "🐙", health: 0.5, role: "Cook"))
         }
         var items: [String] = []
-        _ = await Stage.wait {
+        _ = await stage.wait {
             items =
                 (try? await access.recommendations(ofKind: CharacterWidget.kind, by: watch.id))
                 ?? []

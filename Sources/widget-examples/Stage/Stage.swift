@@ -12,7 +12,7 @@ struct Stage {
     }
 
     /// The time limit for a device to receive a notification and rebuild.
-    static let patience = Duration.seconds(15)
+    private let patience: Duration
     /// The time without further notifications after which a step is complete.
     private static let quiet = Duration.milliseconds(400)
 
@@ -23,13 +23,16 @@ struct Stage {
     /// Whether all results were as expected so far.
     private(set) var isRight = true
 
-    init(devices: [Device], print: @escaping @Sendable (String) -> Void) {
+    init(
+        devices: [Device], patience: Duration, print: @escaping @Sendable (String) -> Void
+    ) {
         self.devices = devices
+        self.patience = patience
         self.print = print
     }
 
     /// Waits until `condition` is true; returns `false` after the time limit.
-    static func wait(until condition: () async -> Bool) async -> Bool {
+    func wait(until condition: () async -> Bool) async -> Bool {
         let deadline = ContinuousClock.now + patience
         while !(await condition()) {
             guard ContinuousClock.now < deadline else { return false }
@@ -55,7 +58,7 @@ struct Stage {
         print("\n→ \(title)")
         try await act()
         let (devices, shown) = (devices, shown)
-        _ = await Self.wait {
+        _ = await wait {
             for device in devices {
                 guard device.told == expected.told[device.name, default: []],
                     await device.shown() == shown[device.name]

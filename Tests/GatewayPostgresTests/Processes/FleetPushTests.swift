@@ -7,7 +7,7 @@ import WidgetModel
 
 /// Pushes of two gateways to the clients that they share.
 @Suite(.enabled(if: PostgresServer.isInstalled)) struct FleetPushTests {
-    private static let devices = 12
+    private static let devices = 6
 
     private struct World {
         let gateways: ClusterGateways
