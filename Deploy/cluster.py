@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 
-from gateway import ROOT, free_port
+from gateway import PATIENCE, ROOT, free_port
 
 GATEWAY = str(ROOT / ".build-release/release/timeline-gateway")
 APP = "com.mygame"
@@ -45,15 +45,15 @@ def run(*command, user=None, **options):
         **({"cwd": "/"} | options)).stdout
 
 
-def wait(what, seconds, condition):
+def wait(what, condition):
     """Returns the first result that is not false."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         result = condition()
         if result:
             return result
         time.sleep(0.05)
-    raise SystemExit(f"Deploy/cluster: not within {seconds} s: {what}")
+    raise SystemExit(f"Deploy/cluster: not within {PATIENCE:g} s: {what}")
 
 
 class Postgres:
@@ -90,7 +90,7 @@ class Postgres:
             [f"{self.programs}/postgres", "-D", f"{self.directory}/data", "-k", self.directory,
              "-c", "listen_addresses=", "-c", "shared_buffers=16MB"],
             stdout=log, stderr=log, user=self.user, cwd="/", start_new_session=True)
-        wait(f"{self.name} accepts connections", 60, lambda: subprocess.run(
+        wait(f"{self.name} accepts connections", lambda: subprocess.run(
             [f"{self.programs}/pg_isready", "-q", "-h", self.directory], check=False
         ).returncode == 0)
 
@@ -102,7 +102,7 @@ class Postgres:
         """Has every commit wait for a standby."""
         self.sql(f"ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 ({name})'",
                  "SELECT pg_reload_conf()")
-        wait("the standby takes part in the quorum", 60, lambda: "quorum" in self.sql(
+        wait("the standby takes part in the quorum", lambda: "quorum" in self.sql(
             "SELECT sync_state FROM pg_stat_replication"))
 
     def promote(self):
@@ -148,7 +148,7 @@ cluster:
 
     def streams(self):
         """Returns the number of open streams."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=5) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=PATIENCE) as page:
             for line in page.read().decode().splitlines():
                 if line.startswith("timeline_gateway_streams "):
                     return int(float(line.split()[1]))
@@ -217,7 +217,7 @@ listen gateways
         self.balancer = subprocess.Popen(
             ["haproxy", "-q", "-db", "-f", config],
             stderr=open(f"{self.directory}/haproxy.log", "ab"))
-        wait("the balancer passes requests on", 60, lambda: self.status("GET", "/livez") is not None)
+        wait("the balancer passes requests on", lambda: self.status("GET", "/livez") is not None)
 
     def token(self, scope, sub=None):
         command = [GATEWAY, "token", "--config", self.nodes[0].config, "--app", APP, "--scope", scope]
@@ -252,7 +252,7 @@ listen gateways
         for node in self.nodes:
             if node.process:
                 try:
-                    node.process.wait(20)
+                    node.process.wait(PATIENCE)
                 except subprocess.TimeoutExpired:
                     node.process.kill()
         for server in self.servers:
@@ -321,7 +321,7 @@ class Phone(threading.Thread):
         request.add_header("Authorization", f"Bearer {self.token}")
         request.add_header("Accept", "text/event-stream")
         request.add_header("Last-Event-ID", self.cursor)
-        with urllib.request.urlopen(request, context=self.cluster.tls, timeout=90) as stream:
+        with urllib.request.urlopen(request, context=self.cluster.tls, timeout=PATIENCE) as stream:
             self.connected_at = time.monotonic()
             self.connections += 1
             cursor = None
@@ -362,18 +362,18 @@ def demonstrate(cluster):
     cluster.ask("PUT", f"/v1/apps/{APP}/catalog", backend, CATALOG, "application/yaml")
     phone, poster = Phone(cluster), Backend(cluster, backend)
     phone.start()
-    wait("the client's stream is open", 60, lambda: phone.connections)
+    wait("the client's stream is open", lambda: phone.connections)
     poster.start()
-    wait("ten changes are told", 60, lambda: len(phone.told) >= 10)
+    wait("ten changes are told", lambda: len(phone.told) >= 10)
 
     say("kill -9 of the client's gateway")
     node = next(node for node in cluster.nodes if node.streams())
     killed = time.monotonic()
     node.kill()
-    wait("the client is connected again", 60, lambda: phone.connected_at > killed)
+    wait("the client is connected again", lambda: phone.connected_at > killed)
     print(f"gateway {node.number} is gone; the client is at another one after "
           f"{phone.connected_at - killed:.1f} s")
-    wait("its stream goes on", 60, lambda: max(phone.told.values()) > phone.connected_at)
+    wait("its stream goes on", lambda: max(phone.told.values()) > phone.connected_at)
     node.start()
     print(f"gateway {node.number} is back")
 
@@ -388,7 +388,7 @@ def demonstrate(cluster):
     primary.copy(standby)
     primary.start()
     print(f"the old primary is a standby after {time.monotonic() - killed:.1f} s")
-    after = wait("a change is accepted again", 60, lambda: next(
+    after = wait("a change is accepted again", lambda: next(
         (time for time in list(poster.accepted) if time > killed + 0.2), None))
     print(f"changes are accepted again after {after - killed:.1f} s")
 
@@ -399,7 +399,7 @@ def demonstrate(cluster):
         return [character for character, posted in list(poster.posted.items())
                 if phone.told.get(character, 0) < posted]
 
-    wait("every change is told", 60, lambda: not missing())
+    wait("every change is told", lambda: not missing())
     lost = missing()
     print(f"{len(poster.accepted)} changes accepted, {len(lost)} not told; the client was told "
           f"`all` {phone.everything} times and reconnected {phone.connections - 1} times, "

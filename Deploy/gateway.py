@@ -15,6 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get(
     "TIMELINE_GATEWAY_BINARY", str(ROOT / ".build/debug/timeline-gateway"))
 
+# When a wait has failed, in seconds, as of the tests (Patience.swift).
+PATIENCE = 120 * float(os.environ.get("TIMELINE_TEST_PATIENCE", 1))
+
 
 def free_port():
     """Returns a TCP port of 127.0.0.1 on which nothing listens.
@@ -88,13 +91,13 @@ publicURL: {self.url}
         request.add_header("Authorization", f"Bearer {token}")
         if data:
             request.add_header("Content-Type", content_type)
-        with urllib.request.urlopen(request, context=self.client_tls, timeout=20) as answer:
+        with urllib.request.urlopen(request, context=self.client_tls, timeout=PATIENCE) as answer:
             text = answer.read()
             return json.loads(text) if text else None
 
     def stop(self):
         self.process.terminate()
         try:
-            self.process.wait(25)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()

@@ -14,7 +14,9 @@ final class Bystander: Sendable {
     /// One post.
     private struct Post {
         let start: Int64
-        var end: Int64?
+        /// The CPU time of the gateway at its start and at its answer.
+        let cpuBefore: Int64
+        var cpuAfter: Int64?
         var isAccepted = false
     }
 
@@ -26,13 +28,20 @@ final class Bystander: Sendable {
     }
 
     private let state = Mutex(State())
+    /// The CPU time that the gateway has used, in nanoseconds.
+    private let cpu: @Sendable () -> Int64
 
     /// Starts to post; returns when the connection is open and a first post was answered.
     ///
     /// - Parameters:
     ///   - ca: A file with the certificates to trust.
+    ///   - cpu: Returns the CPU time that the gateway has used, in nanoseconds.
     ///   - request: Makes the request with a number.
-    init(ca: String, port: UInt16, request: @escaping @Sendable (Int) -> [UInt8]) throws {
+    init(
+        ca: String, port: UInt16, cpu: @escaping @Sendable () -> Int64,
+        request: @escaping @Sendable (Int) -> [UInt8]
+    ) throws {
+        self.cpu = cpu
         let thread = Thread { [self] in
             do {
                 try post(ca: ca, port: port, request)
@@ -58,21 +67,19 @@ final class Bystander: Sendable {
     /// The failure of its connection; `nil` while it holds.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Returns the posts that were due from `start` up to now, and those that still waited then, once
-    /// they are answered. A post without an answer by then failed, after the time it waited so far.
+    /// Returns the posts that were sent from `start` up to now, and those that still waited then, once
+    /// they are answered. A post without an answer by then failed.
     ///
     /// - Parameter start: In monotonic nanoseconds.
     func figures(since start: Int64) throws -> BystanderStats {
         let end = monotonicNanoseconds()
         try waitUntil(seconds: Self.timeoutSeconds) { state in
-            !state.posts.contains { $0.start < end && $0.end == nil }
+            !state.posts.contains { $0.start < end && $0.cpuAfter == nil }
         }
-        let now = monotonicNanoseconds()
-        let posts = state.withLock { $0.posts }.filter { post in
-            post.start < end && (post.start >= start || post.end ?? now > start)
-        }
+        let now = cpu()
+        let posts = state.withLock { $0.posts }.filter { (start..<end).contains($0.start) }
         return BystanderStats(
-            milliseconds: posts.map { Double(($0.end ?? now) - $0.start) / 1e6 },
+            milliseconds: posts.map { Double(($0.cpuAfter ?? now) - $0.cpuBefore) / 1e6 },
             failed: posts.count { !$0.isAccepted })
     }
 
@@ -90,8 +97,9 @@ final class Bystander: Sendable {
     ) throws {
         let generator = try Generator(ca: ca)
         let poster = Poster { isAccepted in
+            let cpu = self.cpu()
             self.state.withLock { state in
-                state.posts[state.posts.count - 1].end = monotonicNanoseconds()
+                state.posts[state.posts.count - 1].cpuAfter = cpu
                 state.posts[state.posts.count - 1].isAccepted = isAccepted
             }
         }
@@ -103,17 +111,13 @@ final class Bystander: Sendable {
             timer: {
                 guard poster.isReady else { return nil }
                 let now = monotonicNanoseconds()
-                if due == 0 { due = now }
                 guard now >= due else { return due }
-                // A post that had to wait for the answer to the one before it counts from when it
-                // was due; that this thread was late is not the gateway's doing.
-                let start = poster.lastAnswer > due ? due : now
-                self.state.withLock { $0.posts.append(Post(start: start)) }
+                let cpu = self.cpu()
+                self.state.withLock { $0.posts.append(Post(start: now, cpuBefore: cpu)) }
                 poster.isReady = false
                 generator.send(request(number), on: connection)
                 number += 1
-                due += Self.period
-                if start == now, due <= now { due = now + Self.period }
+                due = now + Self.period
                 return nil
             },
             until: {
@@ -127,7 +131,6 @@ final class Bystander: Sendable {
     /// Receives the answers.
     private final class Poster: ConnectionUser {
         var isReady = false
-        var lastAnswer: Int64 = 0
         var failure: String?
         private let answered: (_ isAccepted: Bool) -> Void
 
@@ -137,7 +140,6 @@ final class Bystander: Sendable {
 
         func answered(_ connection: ClientConnection, status: Int, body: [UInt8]) {
             answered(status == 202)
-            lastAnswer = monotonicNanoseconds()
             isReady = true
         }
 

@@ -1,6 +1,7 @@
-/// The times of the bystander's posts.
+/// What the bystander's posts had to wait for.
 struct BystanderStats: Equatable {
-    /// The time from when each post was due to its answer, in milliseconds, ascending.
+    /// The CPU time that the gateway used while each post waited for its answer, in milliseconds,
+    /// ascending. A host that is busy stretches the time, but not this.
     let milliseconds: [Double]
     /// The number of posts that were answered with anything but 202, or not at all.
     let failed: Int
@@ -17,13 +18,13 @@ struct BystanderStats: Equatable {
             milliseconds: parts.flatMap(\.milliseconds), failed: parts.reduce(0) { $0 + $1.failed })
     }
 
-    /// The time that `fraction` (0 to 1) of the posts did not exceed; 0 where there were none.
+    /// The CPU time that `fraction` (0 to 1) of the posts did not exceed; 0 where there were none.
     func percentile(_ fraction: Double) -> Double {
         guard !milliseconds.isEmpty else { return 0 }
         let rank = Int((fraction * Double(milliseconds.count)).rounded(.up))
         return milliseconds[min(max(rank, 1), milliseconds.count) - 1]
     }
 
-    /// The time of the slowest post; 0 where there were none.
+    /// The CPU time of the slowest post; 0 where there were none.
     var slowest: Double { milliseconds.last ?? 0 }
 }

@@ -24,7 +24,7 @@ struct ComplexityReport {
         let shapes =
             [
                 [
-                    "shape", "2xx", "4xx", "5xx", "lost", "p50 ms", "p99 ms", "slowest ms",
+                    "shape", "2xx", "4xx", "5xx", "lost", "p50 CPU ms", "p99 CPU ms", "most CPU ms",
                     "turns over 5 ms", "CPU s", "of s",
                 ],
                 ["(quiet)", "", "", "", ""] + Self.cells(quiet) + ["", "", ""],

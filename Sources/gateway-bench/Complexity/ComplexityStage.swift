@@ -96,8 +96,10 @@ final class ComplexityStage {
 
     /// Starts the bystander, who posts a change of one thing of one app.
     func startBystander() throws -> Bystander {
-        let token = bystanderToken
-        return try Bystander(ca: gateway.ca, port: gateway.port) { number in
+        let (token, pid) = (bystanderToken, gateway.pid)
+        return try Bystander(
+            ca: gateway.ca, port: gateway.port, cpu: { ProcessStats.cpuNanoseconds(pid) }
+        ) { number in
             Request.bytes(
                 "POST", "/v1/apps/\(Self.bystander)/changes", token: token,
                 type: "application/cloudevents+json",

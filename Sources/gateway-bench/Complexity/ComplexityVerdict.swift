@@ -10,7 +10,7 @@ struct ShapeOutcome {
     var reached: Set<Route> = []
     /// The routes that the shape was for and whose answers never showed that.
     var missed: [Route] = []
-    /// The times of the bystander's posts meanwhile.
+    /// What the bystander's posts waited for meanwhile.
     var bystander = BystanderStats(milliseconds: [])
     /// The turns of the gateway's threads meanwhile; `nil` where the metrics page has no histogram.
     var turns: TurnHistogram?
@@ -58,10 +58,10 @@ struct ComplexityVerdict {
         let finding: String
     }
 
-    /// The bound of the bystander's p99: this share of its quiet p99, or so many milliseconds if that is
-    /// more.
+    /// The bound of the bystander's p99: this share of its quiet p99, or so many milliseconds of the
+    /// gateway's CPU time if that is more.
     static let (p99Ratio, p99Milliseconds) = (3.0, 50.0)
-    /// The bound of the bystander's slowest post, in milliseconds.
+    /// The bound of the bystander's slowest post, in milliseconds of the gateway's CPU time.
     static let slowestMilliseconds = 250.0
 
     /// The bounds, in the report's order.
@@ -94,7 +94,7 @@ struct ComplexityVerdict {
             name: "bystander's p99", isMet: isMeasured && attacked.percentile(0.99) <= bound,
             finding: !isMeasured
                 ? "not measured"
-                : "\(Figure.text(attacked.percentile(0.99))) ms, at most \(Figure.text(bound)) ms "
+                : "\(Figure.text(attacked.percentile(0.99))) ms CPU, at most \(Figure.text(bound)) ms "
                     + "(quiet \(Figure.text(quiet.percentile(0.99))) ms)")
     }
 
@@ -105,7 +105,7 @@ struct ComplexityVerdict {
             isMet: isMeasured && attacked.slowest < slowestMilliseconds,
             finding: !isMeasured
                 ? "not measured"
-                : "\(Figure.text(attacked.slowest)) ms, below "
+                : "\(Figure.text(attacked.slowest)) ms CPU, below "
                     + "\(Figure.text(slowestMilliseconds)) ms")
     }
 

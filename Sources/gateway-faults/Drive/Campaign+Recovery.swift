@@ -11,11 +11,10 @@ extension Campaign {
     /// Waits for the next post that is answered 202 from now on.
     ///
     /// - Returns: The seconds it took.
-    func awaitAcceptance(seconds: Double) -> Double {
+    func awaitAcceptance() -> Double {
         let start = recorder.now
-        let came = stage.wait(seconds: seconds) { $0.lastAccepted > start ? true : nil }
-        recorder.require(
-            came == true, "no post was accepted within \(Int(seconds)) s after a fault ended")
+        let came = stage.wait(seconds: Patience.seconds) { $0.lastAccepted > start ? true : nil }
+        recorder.require(came == true, "no post was accepted after a fault ended")
         return recorder.now - start
     }
 

@@ -23,8 +23,8 @@ extension Campaign {
     func stop() {
         stage.update { ($0.isChanging, $0.isListening) = (false, false) }
         recorder.require(
-            stage.wait(seconds: 40) { $0.threads == 0 ? true : nil } == true,
-            "a client or backend is still waiting for a response after 40 s")
+            stage.wait(seconds: Patience.seconds) { $0.threads == 0 ? true : nil } == true,
+            "a client or backend is still waiting for a response")
     }
 
     /// Sends every batch without a 202 again.

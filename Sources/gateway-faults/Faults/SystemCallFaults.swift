@@ -34,7 +34,7 @@ final class SystemCallFaults {
     @discardableResult
     func end() -> Int {
         program.interrupt()
-        _ = program.waitForExit(seconds: 10)
+        _ = program.waitForExit()
         let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
         return text.split(separator: "\n").count {
             $0.contains("(INJECTED)") || $0.contains("DELAYED")

@@ -58,7 +58,7 @@ extension RowContext {
             pause(seconds: length)
             node.signal(SIGCONT)
             (stops, longest) = (stops + 1, max(longest, length))
-            _ = campaign.awaitAcceptance(seconds: 10)
+            _ = campaign.awaitAcceptance()
         }
         report("stops", stops)
         report("longest", seconds: longest)
@@ -74,7 +74,7 @@ extension RowContext {
             for node in cluster.nodes {
                 pauseRandomly(0.2, 1)
                 let start = campaign.recorder.now
-                campaign.requireOrderly(node.terminate(seconds: 30))
+                campaign.requireOrderly(node.terminate())
                 slowest = max(slowest, campaign.recorder.now - start)
                 try node.start()
                 restarts += 1

@@ -15,7 +15,7 @@ extension RowContext {
             pauseRandomly(0, 2)
             try cluster.servers.primary.start()
             crashes += 1
-            slowest = max(slowest, campaign.awaitAcceptance(seconds: 15))
+            slowest = max(slowest, campaign.awaitAcceptance())
         }
         report("crashes", crashes)
         report("slowest recovery", seconds: slowest)
@@ -39,7 +39,7 @@ extension RowContext {
                 standby.resume()
             }
             try cluster.servers.failOver()
-            _ = campaign.awaitAcceptance(seconds: 20)
+            _ = campaign.awaitAcceptance()
             pauses.append(campaign.recorder.now - start)
         }
         pauses.sort()
@@ -67,7 +67,7 @@ extension RowContext {
             standby.resume()
             if isEmptied { try cluster.servers.setQuorum(true) }
             losses += 1
-            _ = campaign.awaitAcceptance(seconds: 15)
+            _ = campaign.awaitAcceptance()
         }
         report("losses", losses)
         report("settings emptied", emptied)
@@ -105,7 +105,7 @@ extension RowContext {
             pauseRandomly(0.2, 5)
             cluster.servers.primary.resume()
             stops += 1
-            _ = campaign.awaitAcceptance(seconds: 15)
+            _ = campaign.awaitAcceptance()
         }
         report("stops", stops)
     }
@@ -126,7 +126,7 @@ extension RowContext {
         if isNoticed {
             for (index, node) in cluster.nodes.enumerated() {
                 recorder.require(
-                    node.waitForExit(seconds: 30) == .status(1),
+                    node.waitForExit() == .status(1),
                     "node \(index + 1) did not notice that the end of the log was lost")
             }
         }

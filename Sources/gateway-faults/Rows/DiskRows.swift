@@ -32,7 +32,7 @@ extension RowContext {
             }
             disk.free()
             if restarts { try gateway.start() }
-            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+            slowest = max(slowest, campaign.awaitAcceptance())
             rounds += 1
         }
         gateway.kill()
@@ -66,7 +66,7 @@ extension RowContext {
             }
             recorder.require(isRed, "/readyz never reported that writes fail")
             given += faults.end()
-            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+            slowest = max(slowest, campaign.awaitAcceptance())
         }
         recorder.require(
             flaps == 0, "/readyz was 200 in \(flaps) probes while writes failed")
@@ -105,7 +105,7 @@ extension RowContext {
             } else {
                 campaign.requireLive("after a disk error")
             }
-            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+            slowest = max(slowest, campaign.awaitAcceptance())
         }
         report("rounds", rounds)
         report("system calls failed", given)

@@ -19,7 +19,7 @@ extension RowContext {
             "it exited with \(limit) descriptors: \(String(describing: gateway.exit))")
         crowd.close()
         if gateway.exit != nil { try gateway.start() }
-        let recovery = campaign.awaitAcceptance(seconds: 10)
+        let recovery = campaign.awaitAcceptance()
         try campaign.settle()
         report("descriptors", limit)
         report("connections of the crowd", connections)

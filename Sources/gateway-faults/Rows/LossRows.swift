@@ -32,7 +32,7 @@ extension RowContext {
         report("damage", damage.rawValue)
         story.campaign.expectLostLog()
         try gateway.launch()
-        let starts = gateway.waitUntilReady(seconds: 30)
+        let starts = gateway.waitUntilReady()
         report("outcome", starts ? "started" : "refused")
         if !starts {
             let words = gateway.standardErrorTail
@@ -154,6 +154,6 @@ extension RowContext {
                 String(decoding: head.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self))
         else { return }
         Glibc.kill(pid, SIGKILL)
-        gateway.waitForExit(seconds: 20)
+        gateway.waitForExit()
     }
 }

@@ -65,7 +65,7 @@ extension RowContext {
             pauseRandomly(0.5, seconds / 3)
             gateway.signal(SIGCONT)
             stops += 1
-            slowest = max(slowest, campaign.awaitAcceptance(seconds: 10))
+            slowest = max(slowest, campaign.awaitAcceptance())
             campaign.recorder.require(
                 gateway.status(of: "/readyz") == 200, "/readyz is not 200 after a stop")
         }
@@ -83,7 +83,7 @@ extension RowContext {
         try repeatFault(on: campaign) {
             pauseRandomly(3, 6)
             let start = campaign.recorder.now
-            let exit = gateway.terminate(seconds: 30)
+            let exit = gateway.terminate()
             slowest = max(slowest, campaign.recorder.now - start)
             drains += 1
             campaign.requireOrderly(exit)
@@ -143,7 +143,7 @@ extension RowContext {
                 generator.happens(60)
                 ? ["serve", "--data", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
                 : ["epoch", "new", "--data", path]
-            let (exit, output) = try GatewayProcess.run(arguments, seconds: 30)
+            let (exit, output) = try GatewayProcess.run(arguments)
             tries += 1
             campaign.recorder.require(
                 exit == .status(1) && output.contains("already in use"),

@@ -43,7 +43,7 @@ extension Campaign {
         defer { stream.close() }
         let headAt = TestHTTPMonitor<Double?>(nil)
         onThread { [recorder] in
-            _ = stream.head(seconds: 10)
+            _ = stream.head()
             headAt.update { $0 = recorder.now }
         }
         pause(seconds: offset)
@@ -62,7 +62,7 @@ extension Campaign {
             try register(client, placement, http)
         }
         let answered = recorder.now
-        let head = headAt.wait(seconds: 10) { $0 } ?? answered
+        let head = headAt.wait(seconds: Patience.seconds) { $0 } ?? answered
         let status = stream.head(seconds: 0)?.status ?? 0
         // Changes of the old and of the new: the judge knows which of them are owed.
         let subjects = before.interests.union(placement.interests).map(\.subject)
@@ -72,7 +72,7 @@ extension Campaign {
         read(stream, client, opened: opened, until: last, seconds: change == .removal ? 1 : 5)
         if change == .removal {
             recorder.require(
-                status != 200 || stream.waitForEnd(seconds: 5),
+                status != 200 || stream.waitForEnd(),
                 "\(client.name): its stream stays open after the response to DELETE")
             try register(client, placement, http, buildsAnew: true)
         }
