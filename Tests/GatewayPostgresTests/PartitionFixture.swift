@@ -127,12 +127,12 @@ extension ClusterFixture {
         return try rows.first?.integer(0) ?? 0
     }
 
-    /// Waits until a query has a row whose first column is this number.
+    /// Waits until a query has a row whose first column is this number. Sums of no rows are NULL.
     func wait(for number: Int64, _ query: String) throws {
         let connection = try administration()
         var last: Int64?
         try blockUntil("\(number)", details: { "\(query): \(last.map { "\($0)" } ?? "no row")" }) {
-            last = try connection.rows(query).first?.integer(0)
+            last = try connection.rows(query).first.flatMap { try? $0.integer(0) }
             return last == number
         }
     }
