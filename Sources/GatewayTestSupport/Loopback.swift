@@ -39,3 +39,13 @@ extension GatewayProcess {
         throw TestFailure("no port is free")
     }
 }
+
+/// Repeats a system call, or a call of OpenSSL that makes one, until it was not interrupted. Calls on
+/// a socket with a timeout are, when the process was stopped for a moment.
+package func uninterrupted<Count: BinaryInteger>(_ call: () -> Count) -> Count {
+    while true {
+        errno = 0
+        let count = call()
+        if count > 0 || errno != EINTR { return count }
+    }
+}

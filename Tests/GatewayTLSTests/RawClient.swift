@@ -85,10 +85,16 @@ final class RawClient {
 
     @discardableResult
     func handshake() throws -> RawClient {
-        ERR_clear_error()
-        let result = SSL_do_handshake(ssl)
+        let result = attempt { SSL_do_handshake(ssl) }
         guard result == 1 else { throw failure(result) }
         return self
+    }
+
+    private func attempt(_ call: () -> Int32) -> Int32 {
+        uninterrupted {
+            ERR_clear_error()
+            return call()
+        }
     }
 
     func failure(_ result: Int32) -> Failed {
@@ -99,8 +105,7 @@ final class RawClient {
     }
 
     func write(_ bytes: [UInt8]) throws {
-        ERR_clear_error()
-        let result = SSL_write(ssl, bytes, Int32(bytes.count))
+        let result = attempt { SSL_write(ssl, bytes, Int32(bytes.count)) }
         guard result == bytes.count else { throw failure(result) }
     }
 
@@ -109,8 +114,9 @@ final class RawClient {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 * 1024)
         while all.count < count {
-            ERR_clear_error()
-            let result = SSL_read(ssl, &piece, Int32(min(piece.count, count - all.count)))
+            let result = attempt {
+                SSL_read(ssl, &piece, Int32(min(piece.count, count - all.count)))
+            }
             guard result > 0 else { throw failure(result) }
             all.append(contentsOf: piece[..<Int(result)])
         }
@@ -122,8 +128,7 @@ final class RawClient {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 16 * 1024)
         while true {
-            ERR_clear_error()
-            let result = SSL_read(ssl, &piece, Int32(piece.count))
+            let result = attempt { SSL_read(ssl, &piece, Int32(piece.count)) }
             if result > 0 {
                 all.append(contentsOf: piece[..<Int(result)])
             } else if SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN {
@@ -150,7 +155,7 @@ final class RawClient {
 
     /// Sends bytes without TLS.
     func sendPlain(_ bytes: [UInt8]) throws {
-        guard Glibc.send(socket, bytes, bytes.count, 0) == bytes.count else {
+        guard uninterrupted({ Glibc.send(socket, bytes, bytes.count, 0) }) == bytes.count else {
             throw Failed(description: "send: errno \(errno)")
         }
     }

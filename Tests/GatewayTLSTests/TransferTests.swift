@@ -1,6 +1,7 @@
 import COpenSSL
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
@@ -164,7 +165,7 @@ extension RawClient {
         while start < count {
             let size = min(sizes[round % sizes.count], count - start)
             let piece = Array(ciphertext[start..<start + size])
-            guard Glibc.send(socket, piece, size, 0) == size else {
+            guard uninterrupted({ Glibc.send(socket, piece, size, 0) }) == size else {
                 throw Failed(description: "errno \(errno)")
             }
             start += size

@@ -74,7 +74,7 @@ final class RawSocket {
         let protocols = [UInt8(tls.alpn.utf8.count)] + Array(tls.alpn.utf8)
         SSL_set_alpn_protos(session, protocols, UInt32(protocols.count))
         SSL_set_fd(session, socket)
-        guard SSL_connect(session) == 1 else {
+        guard uninterrupted({ SSL_connect(session) }) == 1 else {
             ERR_clear_error()
             throw TestFailure("the handshake failed")
         }
@@ -89,9 +89,11 @@ final class RawSocket {
             let count: Int
             if session != nil {
                 ERR_clear_error()
-                count = Int(SSL_write(session, rest, Int32(rest.count)))
+                count = Int(uninterrupted { SSL_write(session, rest, Int32(rest.count)) })
             } else {
-                count = Glibc.send(socket, rest, rest.count, Int32(MSG_NOSIGNAL))
+                count = uninterrupted {
+                    Glibc.send(socket, rest, rest.count, Int32(MSG_NOSIGNAL))
+                }
             }
             guard count > 0 else { return false }
             start += count
@@ -103,7 +105,7 @@ final class RawSocket {
     func updateKeys() -> Bool {
         ERR_clear_error()
         return SSL_key_update(session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1
-            && SSL_do_handshake(session) == 1
+            && uninterrupted { SSL_do_handshake(session) } == 1
     }
 
     @discardableResult
@@ -133,14 +135,13 @@ final class RawSocket {
         var isQuiet = false
         if session != nil {
             ERR_clear_error()
-            errno = 0
-            count = Int(SSL_read(session, &bytes, Int32(bytes.count)))
+            count = Int(uninterrupted { SSL_read(session, &bytes, Int32(bytes.count)) })
             if count <= 0 {
                 let reason = SSL_get_error(session, Int32(count))
                 isQuiet = reason == SSL_ERROR_WANT_READ || errno == EAGAIN
             }
         } else {
-            count = recv(socket, &bytes, bytes.count, 0)
+            count = uninterrupted { recv(socket, &bytes, bytes.count, 0) }
             isQuiet = count < 0 && errno == EAGAIN
         }
         guard count > 0 else { return isQuiet ? .quiet : .closed }
