@@ -86,7 +86,7 @@ package struct Engine: Sendable {
                     replay.shard, terms: configuration.push, hash: replay.hashes.stored,
                     restoredFrom: store, registry, clock: clock),
                 epoch: epochs.epoch, clock: clock, metrics: services.metrics,
-                tracing: services.tracing, logger: logger)
+                tracing: services.tracing, logger: logger, pushLogger: services.pushLogger)
         }
         let parts = EngineParts(
             configuration,

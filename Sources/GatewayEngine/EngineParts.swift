@@ -15,11 +15,13 @@ package struct EngineServices: Sendable {
     /// `nil` where nothing is traced.
     package let tracing: GatewayTracing?
     package let logger: Logger
+    /// The logger of pushes' problems.
+    package let pushLogger: Logger
 
     package init(
         signer: NotificationSigner, metrics: GatewayMetrics, tlsSettings: TLSServerSettings,
         eventLoops: [any EventLoop], clock: GatewayClock, tracing: GatewayTracing? = nil,
-        logger: Logger
+        logger: Logger, pushLogger: Logger? = nil
     ) {
         self.signer = signer
         self.metrics = metrics
@@ -28,6 +30,7 @@ package struct EngineServices: Sendable {
         self.clock = clock
         self.tracing = tracing
         self.logger = logger
+        self.pushLogger = pushLogger ?? logger
     }
 }
 

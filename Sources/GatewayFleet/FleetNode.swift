@@ -68,7 +68,7 @@ package final class FleetNode: Service {
                 state.shard, terms: configuration.push, hash: hashes.store.stored, isShared: true),
             partitions: PushPartitions { Int32(hashes.key(of: $0).part) }, epoch: history.epoch,
             clock: services.clock, metrics: services.metrics, tracing: services.tracing,
-            logger: services.logger)
+            logger: services.logger, pushLogger: services.pushLogger)
         pushes.use(push)
         let parts = EngineParts(
             configuration, from: state,

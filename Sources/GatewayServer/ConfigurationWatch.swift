@@ -10,14 +10,18 @@ struct ConfigurationWatch: Service {
 
     let reload: ConfigurationReload
     let current: CurrentConfiguration
+    /// Whether SIGHUP reloads.
+    let trapsSignal: Bool
 
     func run() async throws {
         // The reload itself reports a rejected configuration, and the old one stays in force.
         try? await cancelWhenGracefulShutdown {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    for await _ in await UnixSignalsSequence(trapping: .sighup) {
-                        _ = try? await reload.reload(.signal)
+                if trapsSignal {
+                    group.addTask {
+                        for await _ in await UnixSignalsSequence(trapping: .sighup) {
+                            _ = try? await reload.reload(.signal)
+                        }
                     }
                 }
                 group.addTask {

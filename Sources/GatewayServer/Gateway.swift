@@ -28,6 +28,7 @@ package struct Gateway: Sendable {
     private let configuration: GatewayConfiguration
     private let current: CurrentConfiguration
     private let reload: ConfigurationReload
+    private let log: GatewayLog
     private let logger: Logger
     private let sampledLog: SampledLog
     /// The time of the start, in monotonic milliseconds.
@@ -73,7 +74,8 @@ package struct Gateway: Sendable {
         fleetKeys: FleetKeys? = nil, clock: GatewayClock = .system,
         read: @escaping ConfigurationReload.Read
     ) throws {
-        let logger = Logger(label: "timeline-gateway")
+        let logger = log.logger("timeline-gateway")
+        self.log = log
         self.logger = logger
         began = clock.now()
         sampledLog = SampledLog(logger, now: clock.now)
@@ -83,7 +85,7 @@ package struct Gateway: Sendable {
         // Before its files are read, so that the watch applies any later change of them.
         let state = ConfigurationState(configuration)
         let pushFiles = try PushFiles(configuration.push)
-        tracing = try configuration.tracing.map { try GatewayTracing($0, clock: clock) }
+        tracing = try configuration.tracing.map { try GatewayTracing($0, clock: clock, log: log) }
         let directory = DataDirectory(configuration.data)
         try directory.create()
         let metrics = GatewayMetrics()
@@ -180,7 +182,8 @@ package struct Gateway: Sendable {
         self.tlsSettings = tlsSettings
         let services = EngineServices(
             signer: signer, metrics: metrics, tlsSettings: tlsSettings,
-            eventLoops: Array(group.makeIterator()), clock: clock, tracing: tracing, logger: logger)
+            eventLoops: Array(group.makeIterator()), clock: clock, tracing: tracing, logger: logger,
+            pushLogger: log.logger("timeline-gateway.push"))
         switch backing {
         case .directory(let store):
             node = nil
@@ -219,7 +222,8 @@ package struct Gateway: Sendable {
         access = AccessControl(
             judged, current, keys: keys, issuerKeys: issuerKeys, audiences: audiences,
             loops: engine.loops)
-        issuerKeys.onChange { [access] in access.update() }
+        // Weak, because the access control has the keys.
+        issuerKeys.onChange { [weak access] in access?.update() }
         reload = ConfigurationReload(
             current, state: state, read: read,
             parts: ConfigurationReload.Parts(
@@ -340,9 +344,16 @@ package struct Gateway: Sendable {
 
     /// Serves until it is asked to stop, then drains.
     ///
-    /// - Parameter onReady: Called with the TLS port's URL once connections are accepted.
+    /// - Parameters:
+    ///   - stops: Each element asks it to stop, and no signal is trapped. By default SIGTERM and
+    ///     SIGINT stop it, and SIGHUP reloads its configuration.
+    ///   - onReady: Called with the TLS port's URL, and the port numbers, once connections are
+    ///     accepted.
     /// - Throws: An error if a port cannot be opened.
-    package func run(onReady: @escaping @Sendable (String) -> Void) async throws {
+    package func run(
+        until stops: AsyncStream<Void>? = nil,
+        onReady: @escaping @Sendable (_ url: String, _ ports: GatewayPorts) -> Void
+    ) async throws {
         let requestLimits = RequestLimits(
             rates: configuration.rates, bytesInWork: configuration.requestBytesInWork,
             metrics: metrics, log: sampledLog, now: engine.clock.now)
@@ -391,12 +402,12 @@ package struct Gateway: Sendable {
                     "seconds": "\(Self.seconds(from: began, to: engine.clock.now()))",
                 ])
         }
-        let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { port in
+        let ports = OpenPorts(configuration.probes == nil ? 2 : 3) { ports in
             readiness.set(serving: true)
             ready()
-            onReady("https://\(Address(host: listen.host, port: port))")
+            onReady("https://\(Address(host: listen.host, port: ports.listen))", ports)
         }
-        let quiet = Logger(label: LogLevels.requests)
+        let quiet = log.logger(LogLevels.requests)
         let table = routes.table
         let listener = Listener(
             .tls(
@@ -411,17 +422,17 @@ package struct Gateway: Sendable {
                 }, tlsSettings: tlsSettings, proxies: configuration.proxies, admission: admission,
                 loops: engine.loops.all.map(\.loop),
                 onUnreadAnswer: { [metrics] in metrics.answersUnread.increment() }),
-            onServing: ports.openedTLS)
+            onServing: { port in ports.opened { $0.listen = port } })
         let adminPort = adminPort(
             admin.table(
                 beside: routes.adminTable, isLoopback: configuration.admin.isLoopback,
-                limits: configuration.limits),
-            ports, quiet)
+                limits: configuration.limits), quiet
+        ) { port in ports.opened { $0.admin = port } }
         let probes = configuration.probes.map { address in
             let table = admin.probeTable
             return operatorPort(
                 at: address, socket: nil, connectionsMax: configuration.probeConnectionsMax,
-                ports: ports
+                onServing: { port in ports.opened { $0.probes = port } }
             ) { try await table.respond(to: $0, on: $1, logger: quiet) }
         }
         for loop in engine.loops.all { loop.start() }
@@ -431,11 +442,12 @@ package struct Gateway: Sendable {
             configuration: current, engine: engine, keys: keys, signer: signer,
             logger: logger
         ) { [access] in access.update() }
-        let watch = ConfigurationWatch(reload: reload, current: current)
+        let watch = ConfigurationWatch(
+            reload: reload, current: current, trapsSignal: stops == nil)
         let drain = StreamDrain(loops: engine.loops, readiness: readiness)
         // Its records below notice describe services with everything in them; as the logger's own
         // level, this holds whatever the rules of the configuration are.
-        var lifecycle = Logger(label: "timeline-gateway.lifecycle")
+        var lifecycle = log.logger("timeline-gateway.lifecycle")
         lifecycle.logLevel = .notice
         var running: [any Service] = [
             overview, adminPort, upkeep, listener, drain, watch, unconfirmed, issuerKeys,
@@ -451,21 +463,27 @@ package struct Gateway: Sendable {
         await issuerKeys.fetchMissing()
         // Before a port is open: until then nothing is known of any client.
         try await node?.ready()
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+        let signals: UnixSignalsSequence? =
+            if stops == nil { await UnixSignalsSequence(trapping: .sigterm, .sigint) } else { nil }
         let stopping = Mutex(engine.clock.now())
-        let stop = Task { [logger, engine] in
-            for await signal in signals {
-                stopping.withLock { $0 = engine.clock.now() }
-                logger.info(
-                    "the gateway stops",
-                    metadata: [
-                        "signal": "\(signal)",
-                        "streams": "\(engine.loops.all.reduce(0) { $0 + $1.openStreams })",
-                    ])
-                await services.triggerGracefulShutdown()
+        let stop: @Sendable (_ signal: String) async -> Void = { [logger, engine] signal in
+            stopping.withLock { $0 = engine.clock.now() }
+            logger.info(
+                "the gateway stops",
+                metadata: [
+                    "signal": "\(signal)",
+                    "streams": "\(engine.loops.all.reduce(0) { $0 + $1.openStreams })",
+                ])
+            await services.triggerGracefulShutdown()
+        }
+        let waiting = Task {
+            if let signals {
+                for await signal in signals { await stop("\(signal)") }
+            } else if let stops {
+                for await _ in stops { await stop("none") }
             }
         }
-        defer { stop.cancel() }
+        defer { waiting.cancel() }
         do {
             try await services.run()
         } catch {
@@ -506,7 +524,7 @@ package struct Gateway: Sendable {
 
     /// The admin port: plain on loopback, elsewhere with TLS and for operators only.
     private func adminPort(
-        _ table: RouteTable, _ ports: OpenPorts, _ logger: Logger
+        _ table: RouteTable, _ logger: Logger, onServing: @escaping @Sendable (_ port: Int) -> Void
     ) -> Listener {
         let address = configuration.admin
         let responder = AdminResponder(
@@ -514,15 +532,15 @@ package struct Gateway: Sendable {
             authorizer: authorizer)
         return operatorPort(
             at: address, socket: adminSocket, connectionsMax: configuration.adminConnectionsMax,
-            fields: AdminHeaders.fields, ports: ports
+            fields: AdminHeaders.fields, onServing: onServing
         ) { try await responder.respond(to: $0, on: $1, logger: logger) }
     }
 
     /// A port for operators or probes, with all its work done on one thread.
     private func operatorPort(
         at address: Address, socket: ListeningSocket?, connectionsMax: Int,
-        fields: [(name: String, value: String)] = [], ports: OpenPorts,
-        _ respond: @escaping Respond
+        fields: [(name: String, value: String)] = [],
+        onServing: @escaping @Sendable (_ port: Int) -> Void, _ respond: @escaping Respond
     ) -> Listener {
         let loop = operatorGroup.next()
         // Anyone may reach the port with TLS: at most a quarter may come from one address.
@@ -533,7 +551,7 @@ package struct Gateway: Sendable {
                 responder: responder(LoopExecutor(loop: loop), fields: fields, respond),
                 tlsSettings: tlsSettings, loops: [loop],
                 newest: socket == nil ? NewestConnections(connectionsMax, on: loop) : nil),
-            onServing: { _ in ports.openedPlain() })
+            onServing: onServing)
     }
 
     private var sampledLogs: [SampledLog] { [sampledLog] + [engine.push?.log].compactMap(\.self) }
@@ -583,27 +601,35 @@ package struct PortFault: Error, CustomStringConvertible {
     package var description: String { "\(option): \(error)" }
 }
 
+/// The ports on which a gateway accepts connections.
+package struct GatewayPorts: Sendable {
+    /// The TLS port.
+    package fileprivate(set) var listen = 0
+    /// The admin port.
+    package fileprivate(set) var admin = 0
+    /// The port for probes only; 0 if there is none.
+    package fileprivate(set) var probes = 0
+}
+
 /// Waits for every port to be open.
 private final class OpenPorts: Sendable {
-    private let state: Mutex<(waiting: Int, port: Int)>
-    private let onAll: @Sendable (_ port: Int) -> Void
+    private let state: Mutex<(waiting: Int, ports: GatewayPorts)>
+    private let onAll: @Sendable (GatewayPorts) -> Void
 
-    /// - Parameter onAll: Called once, with the TLS port, when `count` ports are open.
-    init(_ count: Int, onAll: @escaping @Sendable (_ port: Int) -> Void) {
-        state = Mutex((count, 0))
+    /// - Parameter onAll: Called once, when `count` ports are open.
+    init(_ count: Int, onAll: @escaping @Sendable (GatewayPorts) -> Void) {
+        state = Mutex((count, GatewayPorts()))
         self.onAll = onAll
     }
 
-    func openedTLS(_ port: Int) { opened(port) }
-    func openedPlain() { opened(nil) }
-
-    private func opened(_ tlsPort: Int?) {
-        let port = state.withLock { state -> Int? in
-            if let tlsPort { state.port = tlsPort }
+    /// Records the number of a port that is open.
+    func opened(_ note: (inout GatewayPorts) -> Void) {
+        let all = state.withLock { state -> GatewayPorts? in
+            note(&state.ports)
             state.waiting -= 1
-            return state.waiting == 0 ? state.port : nil
+            return state.waiting == 0 ? state.ports : nil
         }
-        if let port { onAll(port) }
+        if let all { onAll(all) }
     }
 }
 

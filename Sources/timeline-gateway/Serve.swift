@@ -46,8 +46,8 @@ struct ConfigurationOptions: ParsableArguments {
     /// - Parameter checksFiles: Whether the files that it names are read, too.
     /// - Throws: `Faults` with every fault found.
     func load(checksFiles: Bool = false) throws(Faults) -> GatewayConfiguration {
-        try Self.load(
-            config, flags, ProcessInfo.processInfo.environment, received: nil,
+        try GatewayConfiguration.read(
+            file: config, flags: flags, environment: ProcessInfo.processInfo.environment,
             checksFiles: checksFiles)
     }
 
@@ -63,20 +63,9 @@ struct ConfigurationOptions: ParsableArguments {
         let (config, flags) = (config, flags)
         let environment = ProcessInfo.processInfo.environment
         return { received throws(Faults) in
-            try Self.load(config, flags, environment, received: received)
+            try GatewayConfiguration.read(
+                file: config, flags: flags, environment: environment, received: received)
         }
-    }
-
-    private static func load(
-        _ config: String?, _ flags: [String: String], _ environment: [String: String],
-        received: ReceivedConfiguration?, checksFiles: Bool = false
-    ) throws(Faults) -> GatewayConfiguration {
-        var layers = ConfigurationLayers(
-            file: config, flags: flags, environment: environment, received: received)
-        if config != nil || received != nil || layers.isConfigured {
-            return try GatewayConfiguration(layers, checksFiles: checksFiles)
-        }
-        return try layers.development()
     }
 }
 
@@ -123,7 +112,7 @@ struct Serve: AsyncParsableCommand {
             let gateway = try Gateway(
                 configuration, log: log, acceptsLoss: acceptsLoss,
                 fleetKeys: try await configuration.openFleetKeys(), read: options.reading)
-            try await gateway.run { answer("ready \($0)") }
+            try await gateway.run { url, _ in answer("ready \(url)") }
         } catch let faults as Faults {
             complain("The configuration is invalid:\n\(faults)")
             throw ExitCode.wrongConfiguration

@@ -122,7 +122,7 @@ package final class PushLoop: @unchecked Sendable {
     package init(
         loop: any EventLoop, scheduler: PushScheduler, partitions: PushPartitions? = nil,
         epoch: EpochID, clock: GatewayClock, metrics: GatewayMetrics, tracing: GatewayTracing?,
-        logger: Logger
+        logger: Logger, pushLogger: Logger
     ) {
         self.loop = loop
         self.partitions = partitions
@@ -132,7 +132,7 @@ package final class PushLoop: @unchecked Sendable {
         self.metrics = metrics
         self.tracing = tracing
         self.logger = logger
-        log = SampledLog(Logger(label: "timeline-gateway.push"), now: clock.now)
+        log = SampledLog(pushLogger, now: clock.now)
         turn = metrics.turns(of: .push)
         reachedPosition = Atomic(scheduler.position)
     }

@@ -20,7 +20,7 @@ package final class GatewayTracing: Sendable {
     package let tracer: RecordingTracer
     private let exporter: SpanExporter
     private let collector: Collector
-    package let logger = Logger(label: LogLevels.requests)
+    package let logger: Logger
     private let changes = Mutex(SequenceWindow<TracedChange>(rangesMax: changesMax))
     /// The last sequence in `changes`.
     private let newest = Atomic<UInt64>(0)
@@ -28,12 +28,15 @@ package final class GatewayTracing: Sendable {
     /// Creates the tracing; sends nothing before ``start()``.
     ///
     /// - Throws: ``Faults``.
-    package init(_ configuration: TracingConfiguration, clock: GatewayClock) throws(Faults) {
+    package init(
+        _ configuration: TracingConfiguration, clock: GatewayClock, log: GatewayLog
+    ) throws(Faults) {
         let instance = SpanID.random().hexadecimal
         let collector = try Collector(
-            configuration, instance: instance, Logger(label: "timeline-gateway.tracing"),
+            configuration, instance: instance, log.logger("timeline-gateway.tracing"),
             clock: clock)
         let exporter = SpanExporter(now: clock.now) { await collector.send($0) }
+        logger = log.logger(LogLevels.requests)
         self.collector = collector
         self.exporter = exporter
         tracer = RecordingTracer(TraceSampling(share: configuration.share)) { exporter.take($0) }

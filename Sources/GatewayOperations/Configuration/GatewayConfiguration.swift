@@ -135,6 +135,27 @@ package struct GatewayConfiguration: Sendable {
             certificates: .development, localIssuer: true, isDevelopment: true)
     }
 
+    /// Reads the configuration from all its sources; that of development mode if there is none.
+    ///
+    /// - Parameters:
+    ///   - file: A YAML or JSON file, if one was named.
+    ///   - flags: The values of the command line, by key.
+    ///   - environment: The process's environment.
+    ///   - received: A document to read instead of the file.
+    ///   - checksFiles: As for ``init(_:checksFiles:)``.
+    /// - Throws: ``Faults`` with all errors.
+    package static func read(
+        file: String?, flags: [String: String], environment: [String: String],
+        received: ReceivedConfiguration? = nil, checksFiles: Bool = false
+    ) throws(Faults) -> GatewayConfiguration {
+        var layers = ConfigurationLayers(
+            file: file, flags: flags, environment: environment, received: received)
+        if file != nil || received != nil || layers.isConfigured {
+            return try GatewayConfiguration(layers, checksFiles: checksFiles)
+        }
+        return try layers.development()
+    }
+
     /// Reads a configuration.
     ///
     /// - Parameter checksFiles: Whether the files that it names are read, too, and checked for what
@@ -520,7 +541,7 @@ enum System {
 
 extension ConfigurationLayers {
     /// Whether a TLS certificate or key, or a cluster, is set, which development mode does not use.
-    package var isConfigured: Bool {
+    fileprivate var isConfigured: Bool {
         ["tls.certificate", "tls.key", "cluster.url"].contains { text(raw: $0) != nil }
     }
 

@@ -78,13 +78,10 @@ struct DoctorCommand: AsyncParsableCommand {
     private func local() async -> [DiagnosticResult] {
         var flags: [String: String] = [:]
         if let data { flags["data"] = data }
-        var layers = ConfigurationLayers(
-            file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         let configuration: GatewayConfiguration
         do throws(Faults) {
-            configuration =
-                config != nil || layers.isConfigured
-                ? try GatewayConfiguration(layers) : try layers.development()
+            configuration = try GatewayConfiguration.read(
+                file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         } catch {
             return error.list.map {
                 DiagnosticResult(
