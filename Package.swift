@@ -281,6 +281,13 @@ let package = Package(
             dependencies: [
                 "CurlMulti", "GatewayCore", "GatewaySigning", "GatewayTLS", "WidgetModel",
             ]),
+        // A gateway inside the process of the tests.
+        .target(
+            name: "ServerTestSupport",
+            dependencies: [
+                "GatewayDelivery", "GatewayEngine", "GatewayOperations", "GatewayServer",
+                "GatewayTestSupport", "WidgetModel",
+            ]),
         .target(
             name: "ClusterTestSupport",
             dependencies: [
@@ -362,7 +369,7 @@ let package = Package(
             name: "ProcessTests",
             dependencies: [
                 "APNsSimulator", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
-                "WidgetModel", "timeline-gateway", "timelinectl",
+                "ServerTestSupport", "WidgetModel", "timeline-gateway", "timelinectl",
             ]),
         .testTarget(
             name: "HardeningTests",

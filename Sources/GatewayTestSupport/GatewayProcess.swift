@@ -1,12 +1,10 @@
 import Foundation
-import GatewaySigning
-import WidgetModel
 
 /// The real daemon, as a process of its own.
 ///
 /// Killed when this value goes, and at the latest when this process exits, so that a failed test
 /// leaves nothing running.
-package final class GatewayProcess: @unchecked Sendable {
+package final class GatewayProcess: TestGateway, @unchecked Sendable {
     // Sound: `child` and `address` are touched only while `lock` is held; the rest never changes.
     private let lock = NSLock()
     private var child: TestProgram?
@@ -57,16 +55,13 @@ package final class GatewayProcess: @unchecked Sendable {
 
     // MARK: Where it is
 
-    /// `https://HOST:PORT` of the running daemon.
     package var url: String { lock.withLock { address } }
 
-    /// The CA that its certificate chains to.
     package var ca: String { authority ?? data + "/certs/ca.pem" }
 
     /// The process id of the running daemon; 0 when none runs.
     package var pid: Int32 { lock.withLock { child?.pid ?? 0 } }
 
-    /// The end of what it wrote to standard error, for a failure's text.
     package var standardErrorTail: String {
         lock.withLock { child?.standardErrorTail ?? "" }
     }
@@ -123,10 +118,14 @@ package final class GatewayProcess: @unchecked Sendable {
         lock.withLock { child = launched }
     }
 
+    @discardableResult
+    package func terminate() -> GatewayProcessExit? {
+        terminate(seconds: Patience.seconds)
+    }
+
     /// SIGTERM. Returns its exit status; `nil` when it did not end within `seconds`, and then it
     /// is killed.
-    @discardableResult
-    package func terminate(seconds: Double = Patience.seconds) -> GatewayProcessExit? {
+    package func terminate(seconds: Double) -> GatewayProcessExit? {
         end(SIGTERM, seconds: seconds)
     }
 
@@ -191,71 +190,6 @@ package final class GatewayProcess: @unchecked Sendable {
     /// The path of a program of this package, for ``run(_:program:seconds:)``.
     package static func program(named name: String) throws -> String {
         try TestProgram.path(of: name)
-    }
-
-    /// Issues a token with the key of the daemon's own issuer, as the `token` subcommand does.
-    package func token(
-        app: String, scope: String, sub: String = "backend", attributes: [String] = [],
-        ttl: String = "1h"
-    ) throws -> String {
-        var vouched: [String: [String]] = [:]
-        for attribute in attributes {
-            let parts = attribute.split(separator: "=", maxSplits: 1).map(String.init)
-            vouched[parts[0], default: []].append(parts[1])
-        }
-        return try issue(
-            [sub], app: app, scopes: Scope.known(in: scope), attributes: vouched, ttl: ttl
-        )[0]
-    }
-
-    /// Issues a `client` token for each of `clients`, in their order.
-    package func clientTokens(
-        app: String, clients: [String], ttl: String = "1h"
-    ) throws -> [String] {
-        try issue(clients, app: app, scopes: [.client], attributes: [:], ttl: ttl)
-    }
-
-    private func issue(
-        _ subjects: [String], app: String, scopes: Set<Scope>, attributes: [String: [String]],
-        ttl: String
-    ) throws -> [String] {
-        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        guard let count = Int64(ttl.dropLast()), let unit = ttl.last.flatMap({ units[$0] })
-        else { throw TestFailure("not a duration: \(ttl)") }
-        let now = Int64(Date().timeIntervalSince1970)
-        let identity = try Data(contentsOf: URL(fileURLWithPath: data + "/gateway.json"))
-        guard
-            let audience = try JSONValue(parsing: Array(identity)).objectValue?["urls"]?
-                .arrayValue?.first?.stringValue
-        else { throw TestFailure("no gateway was served from \(data)") }
-        let ring = try KeyRingStore(directory: data + "/issuer").open(
-            timing: KeyRing.Timing(signatureLifetime: 0), now: now)
-        let issuer = TokenIssuer(key: ring.signingKey, iss: "timeline-gateway", aud: audience)
-        return try subjects.map {
-            try issuer.issue(
-                sub: $0, app: app, scopes: scopes, ttl: count * unit, attributes: attributes,
-                now: now)
-        }
-    }
-
-    // MARK: Clients
-
-    /// A client of the daemon as it runs now; after a restart another one is needed.
-    package func http(
-        _ version: TestHTTPVersion = .one, timeoutSeconds: Int = Int(Patience.seconds)
-    ) -> TestHTTP {
-        TestHTTP(url: url, ca: ca, version: version, timeoutSeconds: timeoutSeconds)
-    }
-
-    /// Opens the stream of a client.
-    package func stream(
-        app: String, client: String, token: String, from cursor: String? = nil,
-        version: TestHTTPVersion = .one, receiveBufferBytes: Int? = nil, cutAtByte: Int? = nil
-    ) -> TestHTTPStream {
-        TestHTTPStream(
-            url: url, ca: ca, path: "/v1/apps/\(app)/clients/\(client)/reloads", token: token,
-            lastEventID: cursor, version: version, receiveBufferBytes: receiveBufferBytes,
-            cutAtByte: cutAtByte)
     }
 
     /// Makes a new directory with a unique name; removed at the latest when this process exits.

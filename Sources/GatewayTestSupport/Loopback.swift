@@ -23,6 +23,9 @@ extension sockaddr_in {
 }
 
 extension GatewayProcess {
+    /// Returns an address for the admin port of a daemon that is about to start.
+    package static func freeAddress() throws -> String { "127.0.0.1:\(try freePort())" }
+
     /// Returns a TCP port of 127.0.0.1 on which nothing listens.
     ///
     /// It lies below Linux's range for ports of outgoing connections

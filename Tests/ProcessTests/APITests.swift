@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -7,7 +8,7 @@ extension ProcessTests {
     /// them.
     @Suite struct APITests {
         @Test func `each port has its own document`() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let tls = try operations(gateway.http())
             let own = try operations(gateway.adminHTTP())
             #expect(tls.contains("getReloads") && !tls.contains("getMetrics"))

@@ -1,5 +1,5 @@
-import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -9,7 +9,7 @@ extension ProcessTests {
         private let json = [("Content-Type", "application/json")]
 
         @Test func `on loopback everybody reads, and operators alone act`() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             _ = try game.client("client", ["a"])
@@ -43,7 +43,7 @@ extension ProcessTests {
 
         @Test func `a browser is used by no other site, and loads nothing of another host`() throws
         {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let admin = gateway.adminHTTP()
             for field in [
                 ("Host", "attacker.example"), ("Origin", "https://attacker.example"),
@@ -84,7 +84,7 @@ extension ProcessTests {
             `the dashboard hears event after event, and keeps the gateway from stopping no longer`()
             throws
         {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let listener = try TestProgram(
                 "/usr/bin/curl", ["-sN", "http://\(gateway.admin)/api/live"])
             func events() -> [Substring] {
@@ -104,28 +104,15 @@ extension ProcessTests {
         func `where other machines reach it there is TLS, and nothing is told without a token`()
             throws
         {
-            let port = try GatewayProcess.freePort()
-            let data = try GatewayProcess.temporaryDirectory()
-            defer { try? FileManager.default.removeItem(atPath: data) }
-            let certificates = data + "/certificates"
-            let make = URL(filePath: #filePath).deletingLastPathComponent()
-                .deletingLastPathComponent().deletingLastPathComponent()
-                .appending(path: "Certs/make-development").path
-            #expect(try GatewayProcess.run([certificates], program: make).exit == .status(0))
-            let configuration = data + "/gateway.yaml"
-            try """
-            tls: { certificate: \(certificates)/server.pem, key: \(certificates)/server.key }
-            localIssuer: true
-            """.write(toFile: configuration, atomically: true, encoding: .utf8)
+            let configuration = try GatewayConfiguration()
             let (exit, said) = try GatewayProcess.run([
-                "check-config", "--config", configuration, "--data", data + "/data", "--admin",
-                "0.0.0.0:\(port)",
+                "check-config", "--config", configuration.file, "--data", configuration.folder,
+                "--admin", "0.0.0.0:9464",
             ])
-            #expect(exit == .status(0) && said.contains("0.0.0.0:\(port) with TLS"), "\(said)")
-            let gateway = try GatewayProcess(
-                data: data + "/data", configuration: configuration, admin: "0.0.0.0:\(port)")
-            let admin = TestHTTP(
-                url: "https://localhost:\(port)", ca: certificates + "/ca.pem")
+            #expect(exit == .status(0) && said.contains("0.0.0.0:9464 with TLS"), "\(said)")
+            let gateway = try LocalGateway(configuration, admin: "0.0.0.0:0")
+            let port = gateway.adminPort
+            let admin = TestHTTP(url: "https://localhost:\(port)", ca: gateway.ca)
             #expect(try admin.request("GET", "/livez").status == 200)
             #expect(try admin.request("GET", "/readyz").status == 200)
             #expect(try admin.request("GET", "/").text.contains("Timeline Gateway"))
@@ -149,7 +136,7 @@ extension ProcessTests {
             for (option, answer) in [("--http2", "2 200"), ("--http1.1", "1.1 200")] {
                 let (browsed, page) = try GatewayProcess.run(
                     [
-                        "-sS", option, "--cacert", certificates + "/ca.pem", "-o", "/dev/null",
+                        "-sS", option, "--cacert", gateway.ca, "-o", "/dev/null",
                         "-w", "%{http_version} %{http_code}", "https://localhost:\(port)/",
                     ], program: "/usr/bin/curl")
                 #expect(browsed == .status(0) && page == answer, "\(page)")

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -8,7 +9,7 @@ extension ProcessTests {
     @Suite struct AuditTests {
         /// Runs one round, whose changes the auditor waits for; returns its report.
         private static func round(
-            _ gateway: GatewayProcess, _ more: [String]
+            _ gateway: LocalGateway, _ more: [String]
         ) throws -> (exit: GatewayProcessExit, report: JSONObject, nodes: [JSONObject]) {
             let token = try gateway.token(
                 app: GameFixture.app, scope: "catalog:write changes:write client",
@@ -25,7 +26,7 @@ extension ProcessTests {
         }
 
         @Test func `a change is followed at every node, and counted for Prometheus`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             let port = try #require(URL(string: gateway.url)?.port)
             // The same gateway by its other name stands for a second node.
@@ -54,9 +55,9 @@ extension ProcessTests {
         }
 
         @Test func `a gateway that is gone is no objective met`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             _ = try GameFixture(gateway)
-            gateway.kill()
+            gateway.terminate()
             let (exit, _, nodes) = try Self.round(gateway, ["--url", gateway.url])
             #expect(exit == .status(1))
             #expect(nodes.first?["connected"] == false && nodes.first?["reason"] != nil)

@@ -181,7 +181,7 @@ extension ProcessTests {
         }
 
         @Test func `devices that are pushed to are told after a new epoch, once`() async throws {
-            let world = try PushFixture()
+            let world = try PushFixture(asProcess: true)
             try world.register("phone", ["hero"], token: "aa01")
             try world.register("quiet", ["villain"], token: "aa02")
             try world.change(["hero"], run: "one")
@@ -190,9 +190,9 @@ extension ProcessTests {
             let data = world.gateway.data
             try #require(
                 try GatewayProcess.run(["epoch", "new", "--data", data]).exit == .status(0))
-            try world.gateway.start()
+            try world.gateway.process.start()
             try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
-            try world.gateway.restart()
+            try world.gateway.process.restart()
             try world.register("third", ["owl"], token: "aa03")
             try world.change(["owl"], run: "two")
             try await world.until("pushed to") { $0.devices["aa03"]?.taken ?? 0 >= 1 }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -7,7 +8,7 @@ extension ProcessTests {
     /// `timelinectl canary` against a real gateway.
     @Suite struct CanaryTests {
         private static func arguments(
-            _ gateway: GatewayProcess, _ more: [String], scope: String? = nil
+            _ gateway: LocalGateway, _ more: [String], scope: String? = nil
         ) throws -> [String] {
             let token = try gateway.token(
                 app: GameFixture.app, scope: scope ?? "catalog:write changes:write client",
@@ -19,7 +20,7 @@ extension ProcessTests {
         }
 
         private static func run(
-            _ gateway: GatewayProcess, _ more: String..., scope: String? = nil
+            _ gateway: LocalGateway, _ more: String..., scope: String? = nil
         ) throws -> (exit: GatewayProcessExit, output: String) {
             try GatewayProcess.run(
                 arguments(gateway, more, scope: scope),
@@ -27,7 +28,7 @@ extension ProcessTests {
         }
 
         @Test func `one round follows a change that concerns nobody else`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             let other = try game.client("phone", ["panda"])
             let round = try Self.run(gateway, "--once", "--patience", "3600", "--json")
@@ -42,12 +43,12 @@ extension ProcessTests {
             #expect(weak.exit == .status(1), "\(weak.output)")
             let unknown = try Self.run(gateway, "--once", "--kind", "other")
             #expect(unknown.exit == .status(2) && unknown.output.contains("no kind other"))
-            gateway.kill()
+            gateway.terminate()
             #expect(try Self.run(gateway, "--once").exit == .status(3))
         }
 
         @Test func `rounds are counted, until the gateway is gone`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             _ = try GameFixture(gateway)
             let file = gateway.data + "/canary.prom"
             let canary = try TestProgram(
@@ -56,7 +57,7 @@ extension ProcessTests {
                     gateway,
                     ["--interval", "1", "--patience", "3600", "--textfile", file, "--json"]))
             #expect(try canary.json(line: 0)?["outcome"] == "confirmed")
-            gateway.kill()
+            gateway.terminate()
             let prefix = "timeline_canary_rounds_total{app=\"\(GameFixture.app)\",outcome="
             var page = MetricsPage("")
             try blockUntil("failed", details: { canary.output }) {
@@ -72,7 +73,7 @@ extension ProcessTests {
         }
 
         @Test func `a catalog in which every change concerns others too is refused`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             let put = try gateway.http().request(
                 "PUT", "/v1/apps/\(GameFixture.app)/catalog", token: game.backend,

@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -8,7 +9,7 @@ extension ProcessTests {
         @Test func `clients are listed by page, shown, and erased by what they have in common`()
             throws
         {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             for (name, account) in [("one", "42"), ("three", "42"), ("two", "7")] {
                 let token = try gateway.token(
@@ -61,7 +62,7 @@ extension ProcessTests {
         }
 
         @Test func `a misspelt name is found by post, and the change by its list`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             func run(_ arguments: [String]) throws -> (exit: GatewayProcessExit, output: String) {
                 let operations = try gateway.token(

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -13,7 +14,7 @@ extension ProcessTests {
                 let world = try TracedFixture()
                 let collector = try CollectorProgram(answers)
                 let timeout = answers == ["silence"] ? "1s" : "5m"
-                let (gateway, admin) = try world.gateway([
+                let gateway = try world.gateway([
                     "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', timeout: \(timeout) }"
                 ])
                 let game = try GameFixture(gateway)
@@ -25,14 +26,14 @@ extension ProcessTests {
                 for run in 0..<50 { head = try game.change(http, ["hero"], run: "\(run)") }
                 _ = try stream.cursor(covering: head)
                 try blockUntil("\(outcome) by \(answers)") {
-                    try TracedFixture.spans(admin, outcome) > 0
+                    try TracedFixture.spans(gateway, outcome) > 0
                 }
                 if outcome == "exported" {
                     // Spans that were not accepted at first arrived later, and once.
                     let spans = collector.spans
                     #expect(Set(spans.map(\.id)).count == spans.count)
                     #expect(collector.requestCount >= 3)
-                    #expect(try TracedFixture.spans(admin, "refused") == 0)
+                    #expect(try TracedFixture.spans(gateway, "refused") == 0)
                 } else {
                     #expect(
                         gateway.standardErrorTail.contains("the collector does not accept spans"))
@@ -54,7 +55,7 @@ extension ProcessTests {
         func `the specification's own messages are what is sent`() throws {
             let world = try TracedFixture()
             let collector = try CollectorProgram()
-            let (gateway, _) = try world.gateway([
+            let gateway = try world.gateway([
                 "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)' }"
             ])
             let game = try GameFixture(gateway)

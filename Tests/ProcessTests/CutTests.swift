@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -7,7 +8,7 @@ extension ProcessTests {
     @Suite struct CutTests {
         @Test(arguments: [(TestHTTPVersion.one, 1), (.two, 4)])
         func aStreamCutAtAnyByteLosesNothing(version: TestHTTPVersion, step: Int) throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             let client = try game.client("phone", ["panda"])
             let http = gateway.http()

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -8,7 +9,7 @@ extension ProcessTests {
     @Suite struct DeviceTests {
         private static let path = "/v1/apps/\(CharacterGame.app)"
 
-        private static func token(_ gateway: GatewayProcess) throws -> String {
+        private static func token(_ gateway: LocalGateway) throws -> String {
             try gateway.token(
                 app: CharacterGame.app,
                 scope: "catalog:write changes:write clients:write tokens:issue")
@@ -17,7 +18,7 @@ extension ProcessTests {
         /// Starts a simulation that runs until it is told to stop, and waits until all of its
         /// devices are ready.
         private static func start(
-            _ gateway: GatewayProcess, catalog: String, _ arguments: String...
+            _ gateway: LocalGateway, catalog: String, _ arguments: String...
         ) throws -> TestProgram {
             let put = try gateway.http().request(
                 "PUT", path + "/catalog", token: token(gateway),
@@ -61,7 +62,7 @@ extension ProcessTests {
         /// While a change waits in any window, cursors stay below it, even those of devices that
         /// rebuild for another change; the gateway nevertheless counts each rebuild.
         @Test func `the gateway counts what the devices count, and none is left behind`() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let kinds = [("fast", "0ms"), ("medium", "300ms"), ("slow", "1500ms")].map {
                 """
                   - kind: \($0.0)
@@ -98,7 +99,7 @@ extension ProcessTests {
 
         /// Two programs that post disturb each other: neither knows of the other's changes.
         @Test func `a reload that nothing asked for is a failure`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let devices = try Self.start(
                 gateway, catalog: CharacterGame.catalogYAML, "--items", "1", "--post", "0.001")
             let post = try gateway.http().post(
@@ -110,7 +111,7 @@ extension ProcessTests {
         }
 
         @Test func `what is wrong from the start is said`() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             func run(_ url: String) throws -> TestProgram {
                 try TestProgram(
                     GatewayProcess.program(named: "timelinectl"),

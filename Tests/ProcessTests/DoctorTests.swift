@@ -1,6 +1,7 @@
 import APNsSimulator
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -132,7 +133,7 @@ extension ProcessTests {
         }
 
         @Test func `a gateway is looked at from outside`() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let found = try Self.findings(
                 "--url", gateway.url, "--ca", gateway.ca, "--admin", gateway.admin)
             #expect(found["gateway"]?.first?.hasPrefix("ok ") == true)
@@ -142,7 +143,7 @@ extension ProcessTests {
             // The system does not trust this authority.
             let strange = try Self.findings("--url", gateway.url)
             #expect(strange["gateway"]?.first?.hasPrefix("fail ") == true)
-            gateway.kill()
+            gateway.terminate()
             let gone = try Self.findings(
                 "--url", gateway.url, "--ca", gateway.ca, "--admin", gateway.admin)
             #expect(gone["gateway"]?.first?.hasPrefix("fail ") == true)

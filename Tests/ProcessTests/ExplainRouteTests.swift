@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -20,7 +21,7 @@ extension ProcessTests {
         }
 
         @Test func explainingChangesNothing() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             let http = gateway.http()
             let client = try game.client("c", ["a", "b"])
@@ -131,7 +132,7 @@ extension ProcessTests {
         }
 
         @Test func theCommandsSayItForPeople() throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             _ = try game.client("c", ["a", "b"])
             let change = try game.change(gateway.http(), ["a"], run: "one")

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -15,7 +16,7 @@ extension ProcessTests {
         }
 
         static func acknowledge(
-            _ gateway: GatewayProcess, _ client: GameFixture.Client, _ cursor: String,
+            _ gateway: LocalGateway, _ client: GameFixture.Client, _ cursor: String,
             _ rebuilt: [String]
         ) throws {
             let entries = rebuilt.map { character -> JSONValue in
@@ -34,7 +35,7 @@ extension ProcessTests {
         /// Each rebuilt timeline counts once, with the change that made it stale and the client's
         /// notification channel; no other report of the client counts.
         @Test func aRebuildIsMeasuredFromItsChangeAndOnce() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let http = gateway.http()
@@ -79,7 +80,8 @@ extension ProcessTests {
         /// The oldest unconfirmed change, separately for clients with a stream and for others. A
         /// poll confirms nothing, an acknowledgement does.
         @Test func theOldestChangeThatIsNotConfirmedIsKnown() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let clock = HeldClock()
+            let gateway = try LocalGateway(clock: clock)
             let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let poller = try game.client("poller", ["a"])
@@ -87,27 +89,29 @@ extension ProcessTests {
             let stream = game.stream(follower)
             try #require(stream.head()?.status == 200)
             let app = "app=\"\(GameFixture.app)\""
-            func ages(_ isMet: (_ connected: Double, _ away: Double) -> Bool) throws {
-                var ages = (connected: -1.0, away: -1.0)
-                try blockUntil("of these ages", details: { "\(ages)" }) {
-                    ages.connected = try Self.sample(
-                        admin, "oldest_unconfirmed_seconds{\(app),clients=\"connected\"}")
-                    ages.away = try Self.sample(
-                        admin, "oldest_unconfirmed_seconds{\(app),clients=\"away\"}")
-                    return isMet(ages.connected, ages.away)
+            func expectAges(connected: Double, away: Double) throws {
+                var ages: [Double] = []
+                try blockUntil("[\(connected), \(away)]", details: { "\(ages)" }) {
+                    ages = try ["connected", "away"].map {
+                        try Self.sample(
+                            admin, "oldest_unconfirmed_seconds{\(app),clients=\"\($0)\"}")
+                    }
+                    return ages == [connected, away]
                 }
             }
-            _ = try game.change(gateway.http(), ["a"], run: "one")
-            try ages { $0 == 0 && $1 > 1 }
+            try game.change(gateway.http(), ["a"], run: "one")
+            clock.advance(to: clock.now + 2_000)
+            try expectAges(connected: 0, away: 2)
             let cursor = try game.poll(poller, since: poller.cursor).cursor
             try game.change(gateway.http(), ["b"], run: "two")
             let head = try game.change(gateway.http(), ["b"], run: "three")
-            try ages { $0 > 1 && $1 > $0 }
+            clock.advance(to: clock.now + 3_000)
+            try expectAges(connected: 3, away: 5)
             try Self.acknowledge(gateway, poller, cursor, ["a"])
-            try ages { $0 > 1 && $1 == 0 }
+            try expectAges(connected: 3, away: 0)
             let last = try stream.cursor(covering: head)
             try Self.acknowledge(gateway, follower, last, ["b"])
-            try ages { $0 == 0 && $1 == 0 }
+            try expectAges(connected: 0, away: 0)
             stream.close()
         }
     }

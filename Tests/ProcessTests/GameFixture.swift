@@ -1,11 +1,11 @@
 import GatewayTestSupport
 import WidgetModel
 
-/// A daemon with a small catalog, a backend and clients that follow characters.
+/// A gateway with a small catalog, a backend and clients that follow characters.
 struct GameFixture {
     static let app = "com.mygame"
 
-    let gateway: GatewayProcess
+    let gateway: any TestGateway
     let backend: String
 
     /// A client with a registration of its own.
@@ -15,13 +15,13 @@ struct GameFixture {
         let cursor: String
     }
 
-    /// A fixture for another daemon, which accepts the tokens of the first.
-    init(continuing other: GameFixture, on gateway: GatewayProcess) {
+    /// A fixture for another gateway, which accepts the tokens of the first.
+    init(continuing other: GameFixture, on gateway: any TestGateway) {
         self.gateway = gateway
         backend = other.backend
     }
 
-    init(_ gateway: GatewayProcess) throws {
+    init(_ gateway: any TestGateway) throws {
         self.gateway = gateway
         backend = try gateway.token(
             app: Self.app, scope: "catalog:write changes:write clients:write operator")

@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -8,7 +9,7 @@ extension ProcessTests {
         /// libcurl resets a stream if the answer is complete before the stream's end arrives; the
         /// gateway would take many resets for an attack.
         @Test func manyAnswersWithoutABodyShareOneConnection() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let backend = try gateway.token(
                 app: CharacterGame.app, scope: "catalog:write clients:write")
             let client = try gateway.token(

@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -6,16 +5,16 @@ import WidgetModel
 /// A gateway with the options of a test, and two apps.
 struct LimitedGateway {
     static let other = "com.other"
-    let gateway: GatewayProcess
+    let gateway: any TestGateway
     let game: GameFixture
     let otherBackend: String
 
-    /// - Parameter options: Lines of its configuration.
-    init(_ options: String) throws {
-        let configuration = try GatewayConfiguration(["publicURL: https://gateway.test", options])
-        gateway = try GatewayProcess(
-            data: configuration.folder, configuration: configuration.file,
-            admin: GatewayProcess.freeAddress())
+    /// - Parameters:
+    ///   - options: Lines of its configuration.
+    ///   - asProcess: Whether it is a process of its own.
+    init(_ options: String, asProcess: Bool = false) throws {
+        gateway = try GatewayConfiguration(["publicURL: https://gateway.test", options])
+            .start(asProcess: asProcess)
         game = try GameFixture(gateway)
         otherBackend = try gateway.token(
             app: Self.other, scope: "catalog:write changes:write clients:write")
@@ -54,10 +53,5 @@ struct LimitedGateway {
     /// Returns a gauge of the app.
     func gauge(_ name: String, app: String = GameFixture.app) throws -> Int? {
         try gateway.metrics()["timeline_gateway_\(name){app=\"\(app)\"}"].map { Int($0) }
-    }
-
-    func remove() {
-        gateway.kill()
-        try? FileManager.default.removeItem(atPath: gateway.data)
     }
 }

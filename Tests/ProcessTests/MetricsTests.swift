@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -27,20 +28,20 @@ extension ProcessTests {
 
         /// Runs `body` with a gateway that was used in every way counted with a label.
         private static func used(
-            _ body: (GatewayProcess, _ admin: TestHTTP) throws -> Void
+            _ body: (_ admin: TestHTTP) throws -> Void
         ) throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             let admin = gateway.adminHTTP()
             let game = try GameFixture(gateway)
             let client = try game.client("client", ["a"])
             try game.change(gateway.http(), ["a", "b"], run: "one")
             _ = try game.poll(client, since: client.cursor)
-            try body(gateway, admin)
+            try body(admin)
         }
 
         @Test func `promtool finds no fault with the page, which has every metric there is`() throws
         {
-            try Self.used { _, admin in
+            try Self.used { admin in
                 let deploy = URL(filePath: #filePath).deletingLastPathComponent()
                     .deletingLastPathComponent().deletingLastPathComponent()
                     .appending(path: "Deploy/metrics.md")
@@ -67,7 +68,7 @@ extension ProcessTests {
 
         @Test(.enabled(if: hasReader, "python3 with prometheus_client is not installed"))
         func `a strict reader of OpenMetrics takes the page`() throws {
-            try Self.used { _, admin in
+            try Self.used { admin in
                 let answer = try admin.request(
                     "GET", "/metrics",
                     headers: [("Accept", "application/openmetrics-text;version=1.0.0")])
@@ -88,15 +89,14 @@ extension ProcessTests {
         }
 
         @Test func `the process figures are those of the kernel`() throws {
-            try Self.used { gateway, admin in
+            try Self.used { admin in
                 let page = try admin.request("GET", "/metrics").text
                 func value(_ name: String) throws -> Double {
                     let line = page.split(separator: "\n").first { $0.hasPrefix(name + " ") }
                     let text = try #require(line?.split(separator: " ").last)
                     return try #require(Double(text))
                 }
-                let status = try String(
-                    contentsOfFile: "/proc/\(gateway.pid)/status", encoding: .utf8)
+                let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
                 let resident = try #require(
                     status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }?
                         .split(whereSeparator: { $0 == " " || $0 == "\t" })[1])
@@ -111,10 +111,9 @@ extension ProcessTests {
         }
 
         @Test func `probes have a port of their own, and say what stops`() throws {
-            let probePort = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(
-                environment: ["TIMELINE_GATEWAY_PROBES": "127.0.0.1:\(probePort)"])
-            let probes = TestHTTP(url: "http://127.0.0.1:\(probePort)", ca: gateway.ca)
+            let gateway = try LocalGateway(
+                environment: ["TIMELINE_GATEWAY_PROBES": "127.0.0.1:0"])
+            let probes = TestHTTP(url: "http://127.0.0.1:\(gateway.probePort)", ca: gateway.ca)
             let live = try probes.request("GET", "/livez")
             #expect(live.status == 200 && live.text == #"{"status":"live","failing":[]}"#)
             let ready = try probes.request("GET", "/readyz")

@@ -1,8 +1,12 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 
-/// Tests that run the real daemon: one at a time, because each needs the machine to itself, and on
-/// threads of their own, because they block where tasks must not.
+/// Tests of whole gateways: one at a time, because each needs the machine to itself, and on threads
+/// of their own, because they block where tasks must not.
+///
+/// A test of what only a process has starts a `GatewayProcess`: signals, its end, its files while it
+/// is down, its memory, its command line. All others start a `LocalGateway`.
 @Suite(.serialized, .ownThread) enum ProcessTests {}
 
 /// Runs a test on a thread of its own instead of one of the few that all tests share.
@@ -12,7 +16,7 @@ struct OwnThreadTrait: SuiteTrait, TestTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await withTaskExecutorPreference(OwnThreadExecutor()) { try await function() }
+        try await withTaskExecutorPreference(OwnThreadExecutor.shared) { try await function() }
     }
 }
 
@@ -21,10 +25,20 @@ extension Trait where Self == OwnThreadTrait {
     static var ownThread: Self { Self() }
 }
 
-/// Runs every job of a task on a thread of its own.
-private final class OwnThreadExecutor: TaskExecutor {
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        onThread(stackBytes: 8 << 20) { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+extension GatewayConfiguration {
+    /// Starts a gateway with this configuration: in this process, or as a process of its own.
+    ///
+    /// - Parameter clock: The clock of one in this process.
+    func start(asProcess: Bool, clock: HeldClock? = nil) throws -> any TestGateway {
+        guard asProcess else { return try LocalGateway(self, clock: clock) }
+        return try GatewayProcess(
+            data: folder, configuration: file, admin: GatewayProcess.freeAddress())
+    }
+}
+
+extension TestGateway {
+    /// This gateway, in a test whose point is its process.
+    var process: GatewayProcess {
+        get throws { try #require(self as? GatewayProcess) }
     }
 }

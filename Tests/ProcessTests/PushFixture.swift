@@ -5,11 +5,11 @@ import GatewayTLS
 import GatewayTestSupport
 import WidgetModel
 
-/// A real gateway, and a push service that behaves and fails like APNs.
+/// A gateway, and a push service that behaves and fails like APNs.
 final class PushFixture: Sendable {
     static let app = GameFixture.app
 
-    let gateway: GatewayProcess
+    let gateway: any TestGateway
     let apns: APNsServer
     let game: GameFixture
     var backend: String { game.backend }
@@ -17,6 +17,7 @@ final class PushFixture: Sendable {
     let folder: String
     private let configuration: GatewayConfiguration
     private let pushing: [String]
+    private let clock: HeldClock?
 
     /// - Parameters:
     ///   - faults: The occasional faults of the push service.
@@ -24,11 +25,13 @@ final class PushFixture: Sendable {
     ///   - more: Lines of the rest of the configuration.
     ///   - others: Names of further keys that the push service knows; each is written to
     ///     `NAME.p8`.
-    ///   - admin: Host and port of the admin port. Default: a port that the system chooses.
+    ///   - clock: The gateway's clock; a second passes with each look of ``until(_:_:)``.
+    ///   - asProcess: Whether the gateway is a process of its own.
     init(
-        faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [],
-        more: [String] = [], others: [String] = [], admin: String = "127.0.0.1:0"
+        faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [], more: [String] = [],
+        others: [String] = [], clock: HeldClock? = nil, asProcess: Bool = false
     ) throws {
+        self.clock = clock
         configuration = try GatewayConfiguration()
         let (data, made) = (configuration.folder, configuration.certificates)
         var terms = SimulatedAPNs.Terms()
@@ -47,8 +50,7 @@ final class PushFixture: Sendable {
         pushing = ["apnsProduction: 127.0.0.1:\(apns.port)", "apnsCA: \(made.ca)"]
         try configuration.write(
             Self.lines([Self.section(in: data)], push: pushing + options, others: more))
-        gateway = try GatewayProcess(
-            data: data, configuration: configuration.file, admin: admin)
+        gateway = try configuration.start(asProcess: asProcess, clock: clock)
         game = try GameFixture(gateway)
     }
 
@@ -136,7 +138,10 @@ final class PushFixture: Sendable {
             details: {
                 "\(apns.record.answers), \(apns.record.violations); \(gateway.standardErrorTail)"
             }
-        ) { holds(apns.record) }
+        ) {
+            if let clock { clock.advance(to: clock.now + 1_000) }
+            return holds(apns.record)
+        }
     }
 
     /// Returns what the gateway says of a client.

@@ -20,7 +20,8 @@ extension ProcessTests {
             async throws
         {
             let (devices, characters, rounds) = (40, 10, 9)
-            let world = try PushFixture(options: Self.fast, others: ["KEY7654321"])
+            let world = try PushFixture(
+                options: Self.fast, others: ["KEY7654321"], clock: HeldClock())
             for index in 0..<devices {
                 try world.register(
                     "device\(index)", ["c\(index % characters)"],
@@ -145,7 +146,8 @@ extension ProcessTests {
         }
 
         @Test func `webhooks are asked, and where, as of the moment`() async throws {
-            let world = try PushFixture(options: Self.fast)
+            let clock = HeldClock()
+            let world = try PushFixture(options: Self.fast, clock: clock)
             let certificates = world.folder + "/certs"
             let receiver = try WebhookReceiver(
                 in: world.folder, certificate: certificates + "/server.pem",
@@ -169,12 +171,14 @@ extension ProcessTests {
             try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
             try Self.reload(world)
             // According to its schedule, some seconds after the failure.
+            clock.advance(to: clock.now + 10_000)
             #expect(try receiver.request(1)?["path"] == "/hook")
             await world.stop()
         }
 
         @Test func `certificates that replace others in the same file are trusted`() async throws {
-            let world = try PushFixture(options: Self.fast)
+            let clock = HeldClock()
+            let world = try PushFixture(options: Self.fast, clock: clock)
             let certificates = world.folder + "/certs"
             let receiver = try WebhookReceiver(
                 in: world.folder, certificate: certificates + "/server.pem",
@@ -201,6 +205,7 @@ extension ProcessTests {
             try right.write(to: URL(filePath: trust), options: .atomic)
             try Self.reload(world)
             // According to its schedule, some seconds after the failure.
+            clock.advance(to: clock.now + 10_000)
             #expect(try receiver.request(1)?["path"] == "/hook")
             await world.stop()
         }

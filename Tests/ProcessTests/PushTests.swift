@@ -5,7 +5,7 @@ import Testing
 import WidgetModel
 
 extension ProcessTests {
-    /// Pushes of a real gateway to a push service over TLS.
+    /// Pushes of a gateway to a push service over TLS.
     @Suite struct PushTests {
         @Test func `a device without a stream is pushed to, and nobody else`() async throws {
             let world = try PushFixture()
@@ -58,12 +58,12 @@ extension ProcessTests {
         }
 
         @Test func `a stop lets pushes end, and a start pushes nothing twice`() async throws {
-            let world = try PushFixture()
+            let world = try PushFixture(asProcess: true)
             try world.register("phone", ["hero"], token: "aa01")
             try world.change(["hero"], run: "one")
             try await world.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
             #expect(world.gateway.terminate() == .status(0))
-            try world.gateway.start()
+            try world.gateway.process.start()
             try world.register("other", ["villain"], token: "aa02")
             try world.change(["villain"], run: "two")
             try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
@@ -83,7 +83,7 @@ extension ProcessTests {
             var random = SplitMix64(seed: seed)
             let world = try PushFixture(
                 faults: [PushFault(.resetConnection(isTaken: true), share: 5_000)], seed: seed,
-                options: ["interval: 1s", "widgetsPerDay: 50000"])
+                options: ["interval: 1s", "widgetsPerDay: 50000"], asProcess: true)
             var shown: [String: [String]] = [:]
             let http = world.gateway.http()
             for index in 0..<Self.devices {
@@ -100,8 +100,8 @@ extension ProcessTests {
                 try world.change(changed, run: "\(seed)-\(round)", on: post)
                 for character in changed { changedAt[character] = at }
                 try await Task.sleep(for: .milliseconds(random.below(400)))
-                world.gateway.kill()
-                try world.gateway.start()
+                try world.gateway.process.kill()
+                try world.gateway.process.start()
             }
             let due = shown.compactMapValues { $0.compactMap { changedAt[$0] }.max() }
             try await world.until("each device pushed after its last change (seed \(seed))") {

@@ -5,8 +5,7 @@ extension ProcessTests {
     /// The quotas of an app hold exactly, also across `kill -9`.
     @Suite struct QuotaTests {
         @Test func `an app has as many clients as it may, before and after a kill`() throws {
-            let world = try LimitedGateway("limits: { clientsPerApp: 3 }")
-            defer { world.remove() }
+            let world = try LimitedGateway("limits: { clientsPerApp: 3 }", asProcess: true)
             for client in ["a", "b", "c"] { #expect(try world.register(client) == 201) }
             #expect(try world.register("d") == 422)
             #expect(try world.register("b") == 200)
@@ -17,7 +16,7 @@ extension ProcessTests {
             #expect(try world.register("d", isOther: true) == 201)
             #expect(try world.gauge("app_clients") == 3)
 
-            try world.gateway.restart()
+            try world.gateway.process.restart()
             #expect(try world.gauge("app_clients") == 3)
             #expect(try world.gauge("app_clients", app: LimitedGateway.other) == 1)
             #expect(try world.register("d") == 422)
@@ -32,8 +31,8 @@ extension ProcessTests {
 
         @Test func `the log has as much of an app as it may, before and after a kill`() throws {
             let limit = 2_000
-            let world = try LimitedGateway("limits: { logBytesPerApp: \(limit) }")
-            defer { world.remove() }
+            let world = try LimitedGateway(
+                "limits: { logBytesPerApp: \(limit) }", asProcess: true)
             var accepted = 0
             while try world.post("\(accepted)") == 202, accepted < limit { accepted += 1 }
             #expect(accepted > 3 && accepted < limit / 20)
@@ -44,7 +43,7 @@ extension ProcessTests {
             #expect(try world.gauge("app_log_bytes") == used)
 
             let other = try #require(try world.gauge("app_log_bytes", app: LimitedGateway.other))
-            try world.gateway.restart()
+            try world.gateway.process.restart()
             #expect(try world.gauge("app_log_bytes") == used)
             #expect(try world.gauge("app_log_bytes", app: LimitedGateway.other) == other)
             #expect(try world.post("\(accepted)") == 429)

@@ -7,7 +7,7 @@ extension ProcessTests {
     @Suite struct RateTests {
         /// Returns the answer to a poll.
         private func poll(
-            _ client: GameFixture.Client, _ gateway: GatewayProcess
+            _ client: GameFixture.Client, _ gateway: any TestGateway
         ) throws -> TestHTTPAnswer {
             try gateway.http().request(
                 "GET", "/v1/apps/\(GameFixture.app)/clients/\(client.name)/reloads",
@@ -26,7 +26,6 @@ extension ProcessTests {
         func `a client over its rate is refused, and no other`(version: TestHTTPVersion) throws {
             let quota = 10
             let world = try LimitedGateway("rates: { client: \(quota)/1h burst \(quota) }")
-            defer { world.remove() }
             let busy = try world.game.client("busy", ["panda"])
             let quiet = try world.game.client("quiet", ["panda"])
             // The registration was a request, too.
@@ -52,7 +51,6 @@ extension ProcessTests {
         @Test func `streams of HTTP/2 count as requests of their address`() throws {
             let quota = 60
             let world = try LimitedGateway("rates: { address: \(quota)/1h burst \(quota) }")
-            defer { world.remove() }
             // Each client may hold only a few streams, and a closed one still counts for a moment.
             let clients = try (0..<20).map { try world.game.client("phone-\($0)", ["panda"]) }
             var refused: TestHTTPAnswer?

@@ -1,6 +1,5 @@
-import Foundation
-import GatewayTLS
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -16,12 +15,7 @@ extension ProcessTests {
         @Test func `operator:read reads on every route that operators read, and acts on none`()
             throws
         {
-            let configuration = try GatewayConfiguration()
-            let folder = configuration.folder
-            defer { try? FileManager.default.removeItem(atPath: folder) }
-            let port = try GatewayProcess.freePort()
-            let gateway = try GatewayProcess(
-                data: folder, configuration: configuration.file, admin: "0.0.0.0:\(port)")
+            let gateway = try LocalGateway(GatewayConfiguration(), admin: "0.0.0.0:0")
             let game = try GameFixture(gateway)
             _ = try game.client("me", ["a"])
             try game.change(gateway.http(), ["a"], run: "one")
@@ -31,7 +25,7 @@ extension ProcessTests {
             ]
             let ports = [
                 gateway.http(),
-                TestHTTP(url: "https://localhost:\(port)", ca: configuration.certificates.ca),
+                TestHTTP(url: "https://localhost:\(gateway.adminPort)", ca: gateway.ca),
             ]
             for (isAdmin, http) in zip([false, true], ports) {
                 let document = try http.request("GET", "/openapi.json", token: tokens[true])

@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -43,7 +44,7 @@ extension ProcessTests {
 
         @Test(arguments: [TestHTTPVersion.one, .two])
         func whoBelievesAnotherInForceIsToldWhichIs(_ version: TestHTTPVersion) throws {
-            let gateway = try GatewayProcess()
+            let gateway = try LocalGateway()
             let game = try GameFixture(gateway)
             let client = try game.client("phone", ["a"])
             let http = gateway.http(version)

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -16,9 +17,10 @@ extension ProcessTests {
         @Test func `status says on one screen how a gateway does, and ends with 0 when well`()
             throws
         {
-            let admin = try GatewayProcess.freeAddress()
-            #expect(try Self.run(["status", "--admin", admin]).exit == .status(3))
-            let gateway = try GatewayProcess(admin: admin)
+            let nobody = try GatewayProcess.freeAddress()
+            #expect(try Self.run(["status", "--admin", nobody]).exit == .status(3))
+            let gateway = try LocalGateway()
+            let admin = gateway.admin
             let game = try GameFixture(gateway)
             let client = try game.client("phone", ["panda"])
             let stream = game.stream(client)
@@ -48,37 +50,38 @@ extension ProcessTests {
         }
 
         @Test func `status names what is wrong, and does not end with 0`() throws {
-            let watched = try WatchedGateway(days: 10)
-            defer { watched.remove() }
-            let status = try Self.run(["status", "--admin", watched.gateway.admin])
+            let configuration = try GatewayConfiguration()
+            try WatchedGateway.makeCertificates(in: configuration.folder, days: 10)
+            let gateway = try LocalGateway(configuration)
+            let status = try Self.run(["status", "--admin", gateway.admin])
             #expect(status.exit == .status(6))
             #expect(status.output.contains("certificate expires in"), "\(status.output)")
             #expect(status.output.contains("Renew it at tls.certificate"))
         }
 
         @Test func `a rejected configuration is a problem until it is right`() throws {
-            let watched = try WatchedGateway()
-            defer { watched.remove() }
+            let configuration = try GatewayConfiguration()
+            let gateway = try LocalGateway(configuration)
             func status(until word: String) throws -> String {
                 var output = ""
                 try blockUntil("`\(word)`", details: { output }) {
-                    output = try Self.run(["status", "--admin", watched.gateway.admin]).output
+                    output = try Self.run(["status", "--admin", gateway.admin]).output
                     return output.contains(word)
                 }
                 return output
             }
-            try WatchedGateway.write(["nonsense: 1"], in: watched.folder)
+            try configuration.write(["nonsense: 1"])
             let rejected = try status(until: "configuration was rejected")
             #expect(rejected.contains("nonsense"), "\(rejected)")
-            let overview = try watched.admin.request("GET", "/api/overview")
+            let overview = try gateway.adminHTTP().request("GET", "/api/overview")
             let trouble = overview["troubles"]?.arrayValue?.first?.objectValue
             #expect(trouble?["level"] == "warning" && trouble?["page"] == "/system")
-            try WatchedGateway.write([], in: watched.folder)
+            try configuration.write([])
             _ = try status(until: "gateway ready, version")
         }
 
         @Test func `top shows one moment without a terminal, and each as JSON`() throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             _ = try GameFixture(gateway)
             let once = try Self.run(["top", "--admin", gateway.admin])
             #expect(once.exit == .status(0))
@@ -95,7 +98,7 @@ extension ProcessTests {
         func `top draws on a terminal until a key ends it, and leaves it as it was`(
             key: String
         ) throws {
-            let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
+            let gateway = try LocalGateway()
             _ = try GameFixture(gateway)
             let script = gateway.data + "/terminal.py"
             try Self.terminal.write(toFile: script, atomically: true, encoding: .utf8)

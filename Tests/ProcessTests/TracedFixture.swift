@@ -1,6 +1,6 @@
-import Foundation
 import GatewayTLS
 import GatewayTestSupport
+import ServerTestSupport
 import WidgetModel
 
 /// A gateway that sends traces to a collector, and its directory.
@@ -19,14 +19,12 @@ struct TracedFixture {
         (data, certificates) = (configuration.folder, configuration.certificates)
     }
 
-    /// Starts the gateway; returns it and a connection to its admin port.
+    /// Starts the gateway.
     ///
     /// - Parameter lines: Lines of configuration in addition to the usual ones.
-    func gateway(_ lines: [String]) throws -> (GatewayProcess, TestHTTP) {
+    func gateway(_ lines: [String]) throws -> LocalGateway {
         try configuration.write(["publicURL: https://gateway.test"] + lines)
-        let gateway = try GatewayProcess(
-            data: data, configuration: configuration.file, admin: GatewayProcess.freeAddress())
-        return (gateway, gateway.adminHTTP())
+        return try LocalGateway(configuration)
     }
 
     /// Returns an event that affects the hero, with attributes of its own.
@@ -51,8 +49,8 @@ struct TracedFixture {
     }
 
     /// Returns the number of spans with an outcome, according to the metrics page.
-    static func spans(_ admin: TestHTTP, _ outcome: String) throws -> Int {
-        let page = MetricsPage(try admin.request("GET", "/metrics").text)
+    static func spans(_ gateway: LocalGateway, _ outcome: String) throws -> Int {
+        let page = try gateway.metrics()
         return Int(page["timeline_gateway_trace_spans_total{outcome=\"\(outcome)\"}"] ?? 0)
     }
 }

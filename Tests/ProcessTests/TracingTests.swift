@@ -2,6 +2,7 @@ import APNsSimulator
 import Foundation
 import GatewayTLS
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -17,7 +18,7 @@ extension ProcessTests {
                 key: world.certificates.key)
             try "# of the collector\nx-api-key: very-secret\n".write(
                 toFile: world.data + "/headers", atomically: true, encoding: .utf8)
-            let (gateway, admin) = try world.gateway([
+            let gateway = try world.gateway([
                 "webhooks: { enabled: true, allowedRanges: [127.0.0.0/8], ca: "
                     + "\(world.certificates.ca) }",
                 "log: { levels: [timeline-gateway.requests=debug] }",
@@ -148,7 +149,7 @@ extension ProcessTests {
             #expect(line?.contains("route=/v1/apps/{app}/changes") == true)
             #expect(!gateway.standardErrorTail.contains("very-secret"))
             try blockUntil("all are counted") {
-                try TracedFixture.spans(admin, "exported") == spans.count
+                try TracedFixture.spans(gateway, "exported") == spans.count
             }
             stream.close()
             #expect(gateway.terminate() == .status(0))
@@ -214,7 +215,7 @@ extension ProcessTests {
         {
             let world = try TracedFixture()
             let collector = try CollectorProgram()
-            let (gateway, _) = try world.gateway([
+            let gateway = try world.gateway([
                 "tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"
             ])
             let game = try GameFixture(gateway)

@@ -1,4 +1,5 @@
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -6,16 +7,16 @@ extension ProcessTests {
     /// A client is notified by the attributes that its present token or its backend vouches for,
     /// and no others.
     @Suite struct VouchedAttributesTests {
-        /// A daemon with one client that has one widget of its account.
+        /// A gateway with one client that has one widget of its account.
         private final class Account {
             static let app = "com.mygame"
-            let gateway: GatewayProcess
+            let gateway: any TestGateway
             let backend: String
             private var http: TestHTTP
             private var changes = 0
 
-            init() throws {
-                gateway = try GatewayProcess()
+            init(asProcess: Bool = false) throws {
+                gateway = asProcess ? try GatewayProcess() : try LocalGateway()
                 backend = try gateway.token(
                     app: Self.app, scope: "catalog:write changes:write clients:write operator")
                 http = gateway.http()
@@ -41,7 +42,7 @@ extension ProcessTests {
             }
 
             func restart() throws {
-                try gateway.restart()
+                try gateway.process.restart()
                 http = gateway.http()
             }
 
@@ -110,7 +111,7 @@ extension ProcessTests {
 
         @Test(arguments: [TestHTTPVersion.one, .two])
         func whateverComesWithATokenPutsInForceWhatItVouchesFor(_ version: TestHTTPVersion) throws {
-            let account = try Account()
+            let account = try Account(asProcess: true)
             let (with, without) = (try account.token(["account=42"]), try account.token())
             let cursor = try account.register(without)
             // Replaced by a stream.

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -7,13 +8,16 @@ extension ProcessTests {
     /// Pushes of a real gateway to a webhook, received with another language's TLS and HTTP.
     @Suite struct WebhookPushTests {
         @Test func `a webhook is told what is stale, signed, and again until it takes it`() throws {
-            let fixture = try WebhookFixture()
+            let clock = HeldClock()
+            let fixture = try WebhookFixture(clock: clock)
             let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
             let answer = try fixture.register(at: "/fails-once")
             let key = try #require(answer["webhookKeys"]?.arrayValue?.first?.stringValue)
             #expect(key.hasPrefix("whpk_"))
             try game.change(gateway.http(), ["hero"], run: "one")
             let first = try #require(try receiver.request(1))
+            _ = try fixture.untilRetried()
+            clock.advance(to: clock.now + 10_000)
             let second = try #require(try receiver.request(2))
             for request in [first, second] {
                 let fields = try #require(request["fields"]?.objectValue)
@@ -47,14 +51,7 @@ extension ProcessTests {
             _ = try fixture.register(at: "/later")
             try game.change(gateway.http(), ["hero"], run: "one")
             _ = try #require(try receiver.request(1))
-            var address: JSONObject = [:]
-            try blockUntil("to be asked again") {
-                let answer = try gateway.http().request(
-                    "GET", "/v1/apps/\(GameFixture.app)/clients/renderer/explain",
-                    token: game.backend)
-                address = answer["addresses"]?.arrayValue?.first?.objectValue ?? [:]
-                return address["retryAt"] != nil
-            }
+            let address = try fixture.untilRetried()
             #expect(address["failures"] == 1)
             // RFC 3339 in UTC, which sorts by time.
             let now = Date().formatted(.iso8601)
@@ -118,8 +115,7 @@ extension ProcessTests {
         }
 
         @Test func `a webhook at a private address is not asked unless that is allowed`() throws {
-            let fixture = try WebhookFixture(
-                allowed: "", admin: GatewayProcess.freeAddress())
+            let fixture = try WebhookFixture(allowed: "")
             let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
             _ = try fixture.register(at: "/private")
             try game.change(gateway.http(), ["hero"], run: "one")

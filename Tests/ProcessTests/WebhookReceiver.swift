@@ -1,6 +1,7 @@
 import Foundation
 import GatewayTLS
 import GatewayTestSupport
+import ServerTestSupport
 import Testing
 import WidgetModel
 
@@ -61,7 +62,7 @@ struct WebhookReceiver {
 
     /// Registers a client that follows the hero, with a webhook at a path of the receiver.
     func register(
-        _ client: String = "renderer", at path: String, on gateway: GatewayProcess, token: String
+        _ client: String = "renderer", at path: String, on gateway: any TestGateway, token: String
     ) throws -> TestHTTPAnswer {
         try gateway.http().register(
             client, app: GameFixture.app, token: token,
@@ -87,15 +88,15 @@ struct WebhookFixture {
     /// The file of the certificates to trust.
     let ca: String
     let receiver: WebhookReceiver
-    let gateway: GatewayProcess
+    let gateway: LocalGateway
     let game: GameFixture
 
     /// - Parameters:
     ///   - allowed: Further configuration of webhooks; by default it permits this machine's
     ///     addresses.
-    ///   - admin: Host and port of the admin port. Default: a free port.
+    ///   - clock: The gateway's clock.
     init(
-        allowed: String = ", allowedRanges: [127.0.0.0/8]", admin: String = "127.0.0.1:0"
+        allowed: String = ", allowedRanges: [127.0.0.0/8]", clock: HeldClock? = nil
     ) throws {
         let configuration = try GatewayConfiguration()
         let certificates = configuration.certificates
@@ -103,13 +104,25 @@ struct WebhookFixture {
         try configuration.write(["webhooks: { enabled: true\(allowed), ca: \(ca) }"])
         receiver = try WebhookReceiver(
             in: data, certificate: certificates.certificate, key: certificates.key)
-        gateway = try GatewayProcess(
-            data: data, configuration: configuration.file, admin: admin)
+        gateway = try LocalGateway(configuration, clock: clock)
         game = try GameFixture(gateway)
     }
 
     /// Registers a client that follows the hero, with a webhook at a path of the receiver.
     func register(at path: String) throws -> TestHTTPAnswer {
         try receiver.register(at: path, on: gateway, token: game.backend)
+    }
+
+    /// Waits until a push that failed is to be sent again; returns its address, as explained.
+    func untilRetried() throws -> JSONObject {
+        var address: JSONObject = [:]
+        try blockUntil("to be asked again") {
+            let answer = try gateway.http().request(
+                "GET", "/v1/apps/\(GameFixture.app)/clients/renderer/explain",
+                token: game.backend)
+            address = answer["addresses"]?.arrayValue?.first?.objectValue ?? [:]
+            return address["retryAt"] != nil
+        }
+        return address
     }
 }
