@@ -1,10 +1,10 @@
 """A real timeline-gateway for the checks that are written in Python."""
 import contextlib
 import http.server
+import itertools
 import json
 import os
 import pathlib
-import random
 import socket
 import ssl
 import subprocess
@@ -19,14 +19,18 @@ PROGRAM = os.environ.get(
 PATIENCE = 120 * float(os.environ.get("TIMELINE_TEST_PATIENCE", 1))
 
 
+port_turns = itertools.count()
+
+
 def free_port():
     """Returns a TCP port of 127.0.0.1 on which nothing listens.
 
     It lies below Linux's range for ports of outgoing connections (ip_local_port_range, from 32768
-    on), so that no connection can occupy it before a gateway opens it, or opens it again.
+    on), so that no connection can occupy it before a gateway opens it, or opens it again. Each process
+    has a hundred numbers of its own, and takes them in turn.
     """
     while True:
-        port = random.randrange(10_000, 32_768)
+        port = 10_000 + os.getpid() % 227 * 100 + next(port_turns) % 100
         with socket.socket() as held, contextlib.suppress(OSError):
             held.bind(("127.0.0.1", port))
             return port

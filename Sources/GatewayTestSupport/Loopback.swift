@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 extension sockaddr_in {
     /// The port of 127.0.0.`host`.
@@ -22,6 +23,8 @@ extension sockaddr_in {
     }
 }
 
+private let portTurns = Atomic(0)
+
 extension GatewayProcess {
     /// Returns an address for the admin port of a daemon that is about to start.
     package static func freeAddress() throws -> String { "127.0.0.1:\(try freePort())" }
@@ -30,10 +33,12 @@ extension GatewayProcess {
     ///
     /// It lies below Linux's range for ports of outgoing connections
     /// (`ip_local_port_range`, from 32768 on), so that no connection made before it is used can
-    /// occupy it.
+    /// occupy it. Each process has a hundred numbers of its own, and takes them in turn, so that
+    /// nobody else is given it meanwhile.
     package static func freePort() throws -> UInt16 {
         for _ in 0..<100 {
-            let port = UInt16.random(in: 10_000..<32_768)
+            let turn = portTurns.wrappingAdd(1, ordering: .relaxed).newValue % 100
+            let port = UInt16(10_000 + Int(getpid()) % 227 * 100 + turn)
             let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             defer { close(descriptor) }
             let address = sockaddr_in(loopback: 1, port: port)
