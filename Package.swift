@@ -16,10 +16,12 @@ let products = [
     "Yams": ["Yams"],
 ]
 
-/// What every target of this package is compiled with: Swift 6 and no warning left standing.
+/// What every target of this package is compiled with: Swift 6 and no warning of ours left standing.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .treatAllWarnings(as: .error),
+    // A release of a dependency that deprecates something breaks no build.
+    .treatWarning("DeprecatedDeclaration", as: .warning),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
