@@ -347,8 +347,9 @@ let package = Package(
         .testTarget(
             name: "TimelineClientTests",
             dependencies: [
-                "GatewayDocuments", "GatewaySigning", "OpenMetrics", "TimelineClient",
-                "TimelineClientHTTP", "WidgetModel", "timelinectl", "ArgumentParser",
+                "GatewayDocuments", "GatewaySigning", "GatewayTestSupport", "OpenMetrics",
+                "TimelineClient", "TimelineClientHTTP", "WidgetModel", "timelinectl",
+                "ArgumentParser",
             ]),
         .testTarget(
             name: "WidgetExamplesTests",

@@ -147,11 +147,12 @@ import WidgetModel
             var outcomes = [await pool.push(try Self.push()).outcome]
             // The peer answers, so the connection stays: a third PING is sent only to a peer that
             // answered the second.
-            while pool.figures.connections > 0,
-                try server.seen().count(where: { $0 == "ping 1" }) < 3
-            { try await Task.sleep(for: .milliseconds(20)) }
+            try await eventually("a third PING is sent, or the peer left") {
+                try pool.figures.connections == 0
+                    || server.seen().count(where: { $0 == "ping 1" }) >= 3
+            }
             outcomes.append(await pool.push(try Self.push()).outcome)
-            while pool.figures.connections > 0 { try await Task.sleep(for: .milliseconds(20)) }
+            try await eventually("the deaf peer is left") { pool.figures.connections == 0 }
             outcomes.append(await pool.push(try Self.push()).outcome)
             await pool.drain()
             let seen = try server.seen()
@@ -176,9 +177,7 @@ import WidgetModel
                 }
                 group.addTask { await results.first { _ in true }?.outcome ?? nil }
             }
-            while try !server.seen().contains("request 1 silence") {
-                try await Task.sleep(for: .milliseconds(1))
-            }
+            try await eventually("sent") { try server.seen().contains("request 1 silence") }
             pool = nil
             return try await group.reduce(into: []) { $0.append($1) }
         }

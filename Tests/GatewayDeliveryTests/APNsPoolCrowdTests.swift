@@ -3,6 +3,7 @@ import Foundation
 import GatewayCore
 import GatewayPush
 import GatewaySigning
+import GatewayTestSupport
 import Synchronization
 import Testing
 
@@ -165,9 +166,9 @@ import Testing
         let fixture = try APNsFixture()
         fixture.server.script(Self.token(0), [.slow(3_000, .taken)])
         async let first = fixture.send(to: Self.token(0))
-        while fixture.server.record.requests == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("the first push is sent") { fixture.server.record.requests > 0 }
         async let second = fixture.send(to: Self.token(1))
-        while fixture.pool.figures.waiting == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("the second push waits") { fixture.pool.figures.waiting > 0 }
         await fixture.pool.drain()
         #expect(try await first.reaction == APNsReaction(.delivered))
         #expect(try await second.reaction == APNsReaction(.retry(.connection)))

@@ -193,9 +193,9 @@ import WidgetModel
         #expect(try await fixture.send(to: "ff").reaction == APNsReaction(.delivered))
         fixture.server.script(APNsFixture.token, [.silence(isTaken: false)])
         async let silent = fixture.send()
-        while fixture.device().requests == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("the push is sent") { fixture.device().requests > 0 }
         fixture.server.goAway(reason: "Shutdown")
-        try await Task.sleep(for: .milliseconds(200))
+        try await eventually("GOAWAY has come") { fixture.pool.figures.connections == 0 }
         #expect(try await fixture.send(to: "0b").reaction == APNsReaction(.delivered))
         // The pool still waits for the push without an answer.
         #expect(fixture.pool.figures.underWay == 1)

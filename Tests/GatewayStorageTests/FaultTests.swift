@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GatewayCore
+import GatewayTestSupport
 import Synchronization
 import Testing
 
@@ -151,7 +152,7 @@ import Testing
         #expect(store.figures.failedCommits == 1)
         // No one writes any more: the store notices on its own.
         try await fillDisk(store, false)
-        while store.figures.isRefusingWrites { try await Task.sleep(for: .milliseconds(20)) }
+        try await eventually("the store takes writes") { !store.figures.isRefusingWrites }
         #expect(store.head == 0)
     }
 

@@ -27,8 +27,7 @@ import Testing
         try StoreCopy.make(of: directory.path, to: path) { done, _ in
             steps.record(done)
             let head = store.head
-            let deadline = ContinuousClock.now + Patience.duration
-            while store.head == head, ContinuousClock.now < deadline { usleep(200) }
+            #expect(throws: Never.self) { try blockUntil("a write ends") { store.head != head } }
         }
         let after = store.head
         writing.cancel()

@@ -278,25 +278,19 @@ final class TestServer: Sendable {
 
     /// Waits until no connection is left, handed on or not.
     func waitForNobody() {
-        let limit = Date(timeIntervalSinceNow: Patience.seconds)
-        while self.limit.taken > 0 {
-            guard Date() < limit else {
-                Issue.record("connections are left: \(self.limit.taken)")
-                return
+        #expect(throws: Never.self) {
+            try blockUntil("every connection has ended", details: { "\(limit.taken) left" }) {
+                limit.taken == 0
             }
-            usleep(1_000)
         }
     }
 
     /// Waits until the counters are as expected.
-    func waitForCounts(_ what: Comment, until holds: (TLSCounts) -> Bool) {
-        let limit = Date(timeIntervalSinceNow: Patience.seconds)
-        while !holds(counters.snapshot()) {
-            guard Date() < limit else {
-                Issue.record("never true: \(what); last \(counters.snapshot())")
-                return
+    func waitForCounts(_ what: String, until holds: (TLSCounts) -> Bool) {
+        #expect(throws: Never.self) {
+            try blockUntil(what, details: { "\(counters.snapshot())" }) {
+                holds(counters.snapshot())
             }
-            usleep(1_000)
         }
     }
 

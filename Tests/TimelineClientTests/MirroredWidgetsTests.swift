@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestSupport
 import Synchronization
 import Testing
 import TimelineClientHTTP
@@ -65,7 +66,7 @@ import WidgetModel
             }
             #expect(try await isOn(mac) == false)
             let tap = Task { try await mac.interact(with: call, of: info, in: environment()) }
-            while try await isOn(mac) != true { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the toggle is on") { try await isOn(mac) == true }
             #expect(try await mac.shown(info, in: environment())?.isUpdating == true)
             gate.continuation.yield()
             try await tap.value

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestSupport
 import Synchronization
 import Testing
 import TimelineClientHTTP
@@ -82,16 +83,14 @@ import WidgetModel
             }
             #expect(try await isOn(client) == false)
             let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
-            while try await isOn(client) != true { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the toggle is on") { try await isOn(client) == true }
             #expect(tasks.state.withLock { $0.performed } == 0)
             #expect(try await client.shown(info, in: environment())?.isUpdating == true)
             gate.continuation.yield()
             try await tap.value
             // The tap reloads more often than the budget allows.
-            while tasks.state.withLock({ $0.builds }) < 2 {
-                try await Task.sleep(for: .milliseconds(1))
-            }
-            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("reloaded") { tasks.state.withLock { $0.builds } >= 2 }
+            try await eventually("the interaction is over") { await client.interactions.isEmpty }
             #expect(try await isOn(client) == true)
             #expect(try await client.shown(info, in: environment())?.isUpdating == false)
         }
@@ -105,13 +104,11 @@ import WidgetModel
             #expect(try await isOn(client) == false)
             let shown = try await client.shown(info, in: environment())?.node
             #expect(shown?.texts.contains("not synchronised") == true)
-            while tasks.state.withLock({ $0.builds }) < 2 {
-                try await Task.sleep(for: .milliseconds(1))
-            }
+            try await eventually("reloaded") { tasks.state.withLock { $0.builds } >= 2 }
             // The next success removes the failure.
             tasks.state.withLock { $0.failure = nil }
             try await client.interact(with: call, of: info, in: environment())
-            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the interaction is over") { await client.interactions.isEmpty }
             #expect(try await isOn(client) == true)
             let last = try await client.shown(info, in: environment())?.node
             #expect(last?.texts.contains("not synchronised") == false)
@@ -126,13 +123,14 @@ import WidgetModel
                 state.onPerform = { for await _ in gate.stream { break } }
             }
             let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
-            while try await client.shown(info, in: environment())?.node.texts
-                .contains("no answer in time") != true
-            { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the failure is shown") {
+                try await client.shown(info, in: environment())?.node.texts
+                    .contains("no answer in time") == true
+            }
             #expect(try await isOn(client) == false)
             gate.continuation.yield()
             try await tap.value
-            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the interaction is over") { await client.interactions.isEmpty }
             #expect(try await isOn(client) == true, "it had success after all")
         }
     }
@@ -176,10 +174,8 @@ import WidgetModel
         }
         try await running(client) {
             try await client.interact(with: appCall, of: info, in: environment())
-            while tasks.state.withLock({ $0.builds }) < 2 {
-                try await Task.sleep(for: .milliseconds(1))
-            }
-            while await !client.interactions.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("reloaded") { tasks.state.withLock { $0.builds } >= 2 }
+            try await eventually("the interaction is over") { await client.interactions.isEmpty }
             #expect(try await isOn(client) == true)
             try await client.interact(with: call, of: info, in: environment())
             #expect(tasks.state.withLock { $0.performedBy } == [.app, .widgetExtension])
@@ -203,9 +199,7 @@ import WidgetModel
                 shown?.texts.contains(
                     "only the app can perform AppTapIntent, and no app is reachable") == true)
             #expect(tasks.state.withLock { $0.performed } == 0)
-            while tasks.state.withLock({ $0.builds }) < 2 {
-                try await Task.sleep(for: .milliseconds(1))
-            }
+            try await eventually("reloaded") { tasks.state.withLock { $0.builds } >= 2 }
         }
     }
 
@@ -241,16 +235,14 @@ import WidgetModel
                 $0.polled = ["cursor": .string(cursor(11).text), "notifications": []]
             }
             try await client.interact(with: call, of: info, in: environment())
-            while tasks.state.withLock({ $0.builds }) < 2 {
-                try await Task.sleep(for: .milliseconds(1))
-            }
+            try await eventually("reloaded") { tasks.state.withLock { $0.builds } >= 2 }
             await gateway.wait { $0.rebuilt.count == 2 }
             for sequence in [UInt64(11), 12] {
                 var told = claims([info], sequence: sequence)
                 told.expires = ScriptedGateway.seconds + 60
                 try gateway.tell(told, id: cursor(sequence))
             }
-            while await client.cursor != cursor(12) { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("both changes are told") { await client.cursor == cursor(12) }
             #expect(tasks.state.withLock { $0.builds } == 3)
         }
     }

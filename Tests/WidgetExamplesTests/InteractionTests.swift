@@ -41,22 +41,22 @@ import WidgetModel
     /// then.
     private func waitForAnotherChange(_ devices: [Room], builds: Int) async throws {
         try lamp.toggle()
-        for device in devices { await device.waitForBuild(builds) }
+        for device in devices { try await device.waitForBuild(builds) }
     }
 
     @Test func theOtherDeviceShowsItAndOnesOwnChangeIsNotBuiltTwice() async throws {
         let (phone, pad) = (try device("phone"), try device("pad"))
         try await phone.running {
             try await pad.running {
-                await phone.waitForStream()
-                await pad.waitForStream()
+                try await phone.waitForStream()
+                try await pad.waitForStream()
                 try await phone.tap()
-                await phone.waitForBuild(2)
-                await pad.waitForBuild(2)
-                for device in [phone, pad] { await device.waitForLight(true) }
+                try await phone.waitForBuild(2)
+                try await pad.waitForBuild(2)
+                for device in [phone, pad] { try await device.waitForLight(true) }
                 // The echo arrives before the next change.
                 try await waitForAnotherChange([phone, pad], builds: 3)
-                for device in [phone, pad] { await device.waitForLight(false) }
+                for device in [phone, pad] { try await device.waitForLight(false) }
                 #expect(phone.builds == 3 && pad.builds == 3)
                 #expect(phone.changesTold == 2 && pad.changesTold == 2)
             }
@@ -68,25 +68,25 @@ import WidgetModel
     @Test func aGatewayThatIsKilledInBetweenTellsTheOtherDeviceAndNotTheFirst() async throws {
         let (phone, pad) = (try device("phone"), try device("pad"))
         try await phone.running {
-            await phone.waitForBuild(1)
-            await phone.waitForStream()
+            try await phone.waitForBuild(1)
+            try await phone.waitForStream()
             try await pad.running {
-                await pad.waitForBuild(1)
-                await pad.waitForStream()
+                try await pad.waitForBuild(1)
+                try await pad.waitForStream()
             }
             try await phone.tap()
-            await phone.waitForBuild(2)
-            await phone.wait { phone.changesTold == 1 }
+            try await phone.waitForBuild(2)
+            try await eventually("the phone is told") { phone.changesTold == 1 }
             gateway.kill()
             try gateway.restart()
             for device in [phone, pad] { device.connection.move(to: try connection(device.name)) }
             try await pad.running {
-                await pad.waitForBuild(2)
-                for device in [phone, pad] { await device.waitForLight(true) }
-                await phone.waitForStream(2)
-                await pad.waitForStream(2)
+                try await pad.waitForBuild(2)
+                for device in [phone, pad] { try await device.waitForLight(true) }
+                try await phone.waitForStream(2)
+                try await pad.waitForStream(2)
                 try await waitForAnotherChange([phone, pad], builds: 3)
-                for device in [phone, pad] { await device.waitForLight(false) }
+                for device in [phone, pad] { try await device.waitForLight(false) }
                 #expect(phone.builds == 3 && pad.builds == 3)
             }
         }
@@ -220,12 +220,11 @@ private final class Room: Sendable {
     /// Taps the toggle once it is shown: a stream may be open before the first timeline is drawn.
     func tap() async throws {
         let call = IntentCall(intent: "ToggleLamp", parameters: [:])
-        while true {
+        try await eventually("the toggle is shown") {
             do {
-                return try await client.interact(with: call, of: widget, in: try environment)
-            } catch InteractionRefusal.notShown {
-                try await Task.sleep(for: .milliseconds(5))
-            }
+                try await client.interact(with: call, of: widget, in: try environment)
+                return true
+            } catch InteractionRefusal.notShown { return false }
         }
     }
 
@@ -239,24 +238,21 @@ private final class Room: Sendable {
         try result.get()
     }
 
-    /// Waits for a condition. The time limit of the suite bounds the wait.
-    func wait(until condition: () -> Bool) async {
-        while !condition() { try? await Task.sleep(for: .milliseconds(5)) }
-    }
-
     /// Waits until this many timelines were built and shown. A request to the provider is not
     /// enough: it is repeated if the run is cancelled before the answer.
-    func waitForBuild(_ count: Int) async {
-        await wait { counts.shownBuilds.withLock { $0 } >= count }
+    func waitForBuild(_ count: Int) async throws {
+        try await eventually("\(name) shows \(count) timelines") {
+            counts.shownBuilds.withLock { $0 } >= count
+        }
     }
 
     /// Waits until the widget shows this state.
-    func waitForLight(_ isLit: Bool) async {
-        while await self.isLit != isLit { try? await Task.sleep(for: .milliseconds(5)) }
+    func waitForLight(_ isLit: Bool) async throws {
+        try await eventually("\(name) is \(isLit ? "lit" : "dark")") { await self.isLit == isLit }
     }
 
-    func waitForStream(_ count: Int = 1) async {
-        await wait { counts.streams.withLock { $0 } >= count }
+    func waitForStream(_ count: Int = 1) async throws {
+        try await eventually("\(name) is connected") { counts.streams.withLock { $0 } >= count }
     }
 }
 

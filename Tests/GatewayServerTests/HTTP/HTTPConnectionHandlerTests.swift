@@ -1,4 +1,5 @@
 import GatewayTLS
+import GatewayTestSupport
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -69,13 +70,12 @@ import WidgetModel
         /// Waits for `count` answers and returns them, as status and body.
         func answers(_ count: Int) async throws -> [String] {
             var answers: [String] = []
-            while answers.count < count {
+            try await eventually("\(count) answers are there", details: { "\(answers)" }) {
                 await channel.testingEventLoop.run()
-                if let answer = try await isHTTP2 ? partsAnswer() : bytesAnswer() {
-                    answers.append(answer)
-                } else {
-                    try await Task.sleep(for: .milliseconds(1))
-                }
+                while answers.count < count,
+                    let answer = try await isHTTP2 ? partsAnswer() : bytesAnswer()
+                { answers.append(answer) }
+                return answers.count == count
             }
             return answers
         }
@@ -106,14 +106,10 @@ import WidgetModel
 
         /// Runs the loop until the connection is closed.
         func waitForEnd() async throws {
-            while channel.isActive {
+            try await eventually("the connection is closed") {
                 await channel.testingEventLoop.run()
-                try await Task.sleep(for: .milliseconds(1))
+                return !channel.isActive
             }
-        }
-
-        func waitUntil(_ condition: @Sendable () -> Bool) async throws {
-            while !condition() { try await Task.sleep(for: .milliseconds(1)) }
         }
     }
 
@@ -164,10 +160,13 @@ import WidgetModel
             version: .http1_1, method: .HEAD, uri: "/", headers: ["host": "a"])
         try await connection.take(.head(head), .end(nil))
         var parts: [HTTPServerResponsePart] = []
-        while parts.count < 2 {
-            await connection.channel.testingEventLoop.run()
-            let part = try await connection.channel.readOutbound(as: HTTPServerResponsePart.self)
-            if let part { parts.append(part) } else { try await Task.sleep(for: .milliseconds(1)) }
+        let channel = connection.channel
+        try await eventually("the answer is there", details: { "\(parts)" }) {
+            await channel.testingEventLoop.run()
+            while let part = try await channel.readOutbound(as: HTTPServerResponsePart.self) {
+                parts.append(part)
+            }
+            return parts.count >= 2
         }
         guard case .head(let answered) = parts[0], case .end(.none) = parts[1] else {
             Issue.record("\(parts)")
@@ -192,7 +191,7 @@ import WidgetModel
             Self.head("/long"), .end(nil), Self.head("/short"), .end(nil), .head(last), .end(nil))
         let loop = connection.channel.testingEventLoop
         var text = ""
-        while text.utf8.count < 2_000_000 {
+        try await eventually("every answer is there") {
             await loop.run()
             while case .byteBuffer(let bytes)? =
                 try await connection.channel.readOutbound(as: IOData.self)
@@ -203,7 +202,7 @@ import WidgetModel
                 #expect(asked.withLock { $0.count } <= 1)
             }
             await loop.advanceTime(by: ResponseWriter.pause)
-            try await Task.sleep(for: .milliseconds(1))
+            return text.utf8.count >= 2_000_000
         }
         let answers = text.split(separator: "HTTP/1.1 200 OK\r\n").map { answer in
             answer.split(separator: "\r\n\r\n", maxSplits: 1).last.map(String.init)
@@ -378,7 +377,7 @@ import WidgetModel
         }
         try await connection.take(Self.head("/1"), Self.body("a"))
         try await connection.channel.close()
-        try await connection.waitUntil { outcome.withLock { $0 != nil } }
+        try await eventually("the route has ended") { outcome.withLock { $0 != nil } }
         #expect(outcome.withLock { $0 } == "/1 ChannelError")
     }
 }

@@ -1,4 +1,5 @@
 import GatewayTLS
+import GatewayTestSupport
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -83,9 +84,9 @@ import Testing
 
         /// Runs the loop until the bytes written end with this text.
         func waitFor(_ end: String) async throws {
-            while try await !onSocket({ $0.text.hasSuffix(end) }) {
+            try await eventually("\(end.debugDescription) is written") {
                 await loop.run()
-                try await Task.sleep(for: .milliseconds(1))
+                return try await onSocket { $0.text.hasSuffix(end) }
             }
         }
     }
@@ -229,9 +230,9 @@ import Testing
         } else {
             try await connection.channel.close()
         }
-        while !isOver.withLock({ $0 }) || connection.channel.isActive {
+        try await eventually("the stream and its connection have ended") {
             await connection.loop.run()
-            try await Task.sleep(for: .milliseconds(1))
+            return isOver.withLock { $0 } && !connection.channel.isActive
         }
     }
 

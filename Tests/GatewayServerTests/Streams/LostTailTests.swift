@@ -66,7 +66,7 @@ import WidgetModel
 
     /// Waits until every loop issues cursors of another epoch.
     private func wait(for fixture: StreamFixture, after epoch: EpochID) async throws {
-        while fixture.cursors.epoch == epoch { try await Task.sleep(for: .milliseconds(2)) }
+        try await eventually("another epoch has begun") { fixture.cursors.epoch != epoch }
         for loop in fixture.loops.all { try await loop.loop.submit {}.get() }
     }
 
@@ -160,9 +160,7 @@ import WidgetModel
         let holds = try #require(try await reader.said().id)
         #expect(try fixture.store.epochs().allSatisfy { !$0.isVoid })
         loss.disk.clear()
-        while try fixture.store.epochs().allSatisfy({ !$0.isVoid }) {
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await eventually("voided") { try fixture.store.epochs().contains { $0.isVoid } }
         #expect(try await reader.said().stale == ["all"])
         try await fixture.stop()
         fixture = try StreamFixture(try SQLiteStore(directory: loss.data))

@@ -1,5 +1,6 @@
 import CoreMetrics
 import Foundation
+import GatewayTestSupport
 import OpenMetrics
 import Synchronization
 import Testing
@@ -59,7 +60,7 @@ import Testing
         let log = Log()
         documents.release(nil, of: "app")
         documents.release(Freed(log), of: "app", after: .milliseconds(10))
-        while log.order.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(1)) }
+        try await eventually("it is freed") { log.order.withLock { !$0.isEmpty } }
         #expect(log.order.withLock { $0 } == ["documents"])
     }
 
@@ -129,7 +130,7 @@ import Testing
     }
 
     @Test("an executor that is gone ends its threads once nothing waits")
-    func threadsEnd() async {
+    func threadsEnd() async throws {
         let task: Task<String?, Never>
         do {
             let (executor, _) = Self.executor("gone-test")
@@ -139,7 +140,7 @@ import Testing
             }
         }
         #expect(await task.value == "gone-test")
-        while Self.threadNames.contains("gone-test") { usleep(1_000) }
+        try await eventually("the thread ends") { !Self.threadNames.contains("gone-test") }
     }
 
     /// The names of the threads of this process.
