@@ -10,6 +10,8 @@ import Testing
 
     private func server() throws -> TestServer {
         var options = TestServer.Options()
+        // Otherwise a flood that takes seconds is none.
+        options.settings.emptyRecords.perSecond = 1
         options.settings.onViolation = { [reported] _, violation, _ in
             reported.change { $0.append(violation) }
         }
