@@ -56,8 +56,8 @@ package enum HandshakeFailure: String, CaseIterable, Sendable {
     case other
 }
 
-/// The reason why the gateway ended a peer's connection after the handshake, in words short enough
-/// for a metric label.
+/// The reason why the gateway ended a peer's connection after the handshake, or one of its requests,
+/// in words short enough for a metric label.
 package enum PeerViolation: String, CaseIterable, Sendable {
     /// The peer sent too many records without content, such as key updates.
     case emptyRecords = "empty_records"
@@ -65,6 +65,14 @@ package enum PeerViolation: String, CaseIterable, Sendable {
     case malformed
     /// The peer sent messages that demand answers, and did not read the answers.
     case unreadAnswers = "unread_answers"
+    /// The body of a request came too slowly.
+    case body
+    /// A response was not read.
+    case unread
+    /// The peer sent too many frames of HTTP/2 that only cost work, such as RST_STREAM or PING.
+    case http2Flood = "h2_flood"
+    /// The peer broke HTTP/2.
+    case http2Protocol = "h2_protocol"
 }
 
 /// Reads the error queue of the calling thread.

@@ -11,8 +11,10 @@ extension TLSServerHandler {
             context.channel.closeFuture.cascade(to: promise)
             beginClosing(context, sayGoodbye: true)
         case (.all, .closing), (.all, .failing):
-            // Already closing, bounded by the deadline.
+            // Already closing, bounded by the deadline. Asking again ends the wait for a sender.
             context.channel.closeFuture.cascade(to: promise)
+            if lingersUntil != nil { setDeadline(settings.closeTimeout, context) }
+            lingersUntil = nil
         case (.output, .open):
             guard !outputClosed else {
                 promise?.fail(ChannelError.outputClosed)
@@ -34,6 +36,12 @@ extension TLSServerHandler {
         default:
             context.close(mode: mode, promise: promise)
         }
+    }
+
+    /// Counts and reports that the connection, or a request of it, is ended because of its peer.
+    package func report(_ violation: PeerViolation, _ reason: String) {
+        settings.report(
+            TLSError(.protocolViolation(violation), reason), of: peer.address, to: loopCounters)
     }
 
     /// Counts and reports `error`, and closes the connection without `close_notify`.
@@ -63,7 +71,8 @@ extension TLSServerHandler {
             if isClosing { context.read() }
         }
         // In most cases the connection has been closed by now.
-        if isClosing { setDeadline(settings.closeTimeout, context) }
+        guard isClosing else { return }
+        setDeadline(lingersUntil == nil ? settings.closeTimeout : settings.lingerSilence, context)
     }
 
     /// Sends `close_notify`; nothing can be written afterwards.
@@ -86,6 +95,11 @@ extension TLSServerHandler {
 
     func deadlinePassed() {
         deadline = nil
-        if isClosing { context?.close(promise: nil) }
+        guard isClosing, let context else { return }
+        guard hasHeard, let end = lingersUntil, end > context.eventLoop.now else {
+            return context.close(promise: nil)
+        }
+        hasHeard = false
+        setDeadline(min(settings.lingerSilence, end - context.eventLoop.now), context)
     }
 }

@@ -79,6 +79,10 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     private var peerInput = Input.open
     var outputClosed = false
     var readWanted = false
+    /// The time up to which closing waits for a peer that is still sending; `nil` for no such wait.
+    package var lingersUntil: NIODeadline?
+    /// Whether bytes arrived since the deadline for closing was set.
+    var hasHeard = false
 
     /// Bytes of our ciphertext that NIO holds because the socket was full.
     package internal(set) var queuedBytes = 0

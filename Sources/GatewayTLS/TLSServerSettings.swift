@@ -11,6 +11,8 @@ package struct TLSServerSettings: Sendable {
     /// The time from the decision to close to the close: for queued bytes to leave, and for the
     /// peer to end its side.
     package var closeTimeout = TimeAmount.seconds(5)
+    /// The time within which a peer that is waited for has to send something more.
+    package var lingerSilence = TimeAmount.seconds(5)
     /// The most bytes that may wait for the socket of a stream that left its channel. The stream
     /// refuses further bytes then: its reader is too far behind.
     package var queuedBytesMax = 1024 * 1024
@@ -49,8 +51,8 @@ package struct TLSServerSettings: Sendable {
     /// left, as the health check of a balancer does.
     package var onHandshakeFailure:
         (@Sendable (_ from: SourceAddress, HandshakeFailure, _ reason: String) -> Void)?
-    /// Called on a thread that accepts connections, or on an event loop, when a connection is closed
-    /// because of what its peer sent after the handshake.
+    /// Called on a thread that accepts connections, or on an event loop, when a connection or a
+    /// request is ended because of what its peer did after the handshake.
     package var onViolation:
         (@Sendable (_ from: SourceAddress, PeerViolation, _ reason: String) -> Void)?
     /// Called on a thread that accepts connections, with the CPU time in nanoseconds that one event

@@ -55,6 +55,52 @@ import Testing
         #expect(connection.received.now.isEmpty)
     }
 
+    /// Then it reads what it was sent.
+    @Test func aPeerThatIsStillSendingIsWaitedFor() throws {
+        let (server, client, connection) = try connected {
+            $0.settings.closeTimeout = .milliseconds(1)
+            $0.settings.lingerSilence = .hours(1)
+        }
+        defer { server.stop() }
+        try connection.onLoop { $0.lingersUntil = NIODeadline.now() + .hours(1) }
+        try connection.write(pattern(3))
+        let closed = connection.channel.close()
+        try connection.channel.eventLoop.scheduleTask(in: .milliseconds(50)) {}.futureResult.wait()
+        #expect(connection.channel.isActive)
+        try client.write(pattern(100_000))
+        #expect(try client.readToGoodbye() == pattern(3))
+        client.sayGoodbye()
+        try closed.wait()
+        #expect(connection.received.now.isEmpty)
+    }
+
+    @Test func aPeerThatIsSilentIsNotWaitedForLong() throws {
+        let (server, client, connection) = try connected {
+            $0.settings.lingerSilence = .milliseconds(50)
+        }
+        defer { server.stop() }
+        try connection.onLoop { $0.lingersUntil = NIODeadline.now() + .hours(1) }
+        try connection.channel.close().wait()
+        #expect(try client.readToGoodbye().isEmpty)
+    }
+
+    /// Not even if the gateway stops.
+    @Test(arguments: [false, true]) func aPeerThatSendsWithoutEndIsCutOff(isAsked: Bool) throws {
+        let (server, client, connection) = try connected {
+            $0.settings.closeTimeout = .milliseconds(50)
+            $0.settings.lingerSilence = .milliseconds(20)
+        }
+        defer { server.stop() }
+        let wait = isAsked ? TimeAmount.hours(1) : .milliseconds(100)
+        try connection.onLoop { $0.lingersUntil = NIODeadline.now() + wait }
+        let closed = connection.channel.close()
+        if isAsked { connection.channel.close(promise: nil) }
+        #expect(throws: RawClient.Failed.self) {
+            while true { try client.write(pattern(1_000)) }
+        }
+        try closed.wait()
+    }
+
     @Test func thePeersGoodbyeLeavesOurHalfOpen() throws {
         let (server, client, connection) = try connected()
         defer { server.stop() }
