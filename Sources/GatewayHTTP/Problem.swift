@@ -124,6 +124,10 @@ package enum Problem {
             detail: "Allowed: \(allowed).")
     }
 
+    static let slowBody = ProblemDetails(
+        status: 408, code: "slow-body", title: "The request's body comes too slowly",
+        detail: "On average, 4 KiB have to arrive each second, and the whole body within 5 min.")
+
     static func notAcceptable(_ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 406, code: "not-acceptable", title: "No such representation", detail: detail)

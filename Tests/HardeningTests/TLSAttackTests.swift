@@ -152,7 +152,7 @@ struct TLSAttackTests {
         let port = target.port
         func lines() -> [Substring] {
             target.log().split(separator: "\n").filter {
-                $0.contains("a connection was closed because of what its peer sent")
+                $0.contains("a connection or a request was ended because of its peer")
                     && $0.contains("violation=empty_records")
             }
         }

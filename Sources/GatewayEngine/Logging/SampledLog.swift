@@ -6,7 +6,7 @@ import Synchronization
 package enum SampledEvent: String, Sendable {
     case rejectedToken = "a token was rejected"
     case failedHandshake = "a TLS handshake failed"
-    case endedConnection = "a connection was closed because of what its peer sent"
+    case endedConnection = "a connection or a request was ended because of its peer"
     case rateLimit = "requests exceed a rate"
     case failingPush = "pushes to a client begin to fail"
     case succeedingPush = "pushes to a client succeed again"

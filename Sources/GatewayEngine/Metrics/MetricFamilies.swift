@@ -192,9 +192,12 @@ extension MetricFamily {
             + "reached limits.connectionsPerAddress.")
     package static let connectionsEnded = own(
         "connections_ended", .counter, labels: [Label("reason", valuesMax: 8)],
-        "Connections to the TLS port closed because of what the client sent. `empty_records`: too "
-            + "many records without content, such as key updates; `malformed`: what violates TLS; "
-            + "`unread_answers`: messages that demand answers, which it did not read.")
+        "Connections to the TLS port, or requests, ended because of what the client did. `body`: a "
+            + "body came too slowly (408); `unread`: a response was not read; `h2_flood`: too many "
+            + "HTTP/2 frames such as RST_STREAM or PING; `h2_protocol`: what violates HTTP/2; "
+            + "`empty_records`: too many records without content, such as key updates; `malformed`: "
+            + "what violates TLS; `unread_answers`: messages that demand answers, which it did not "
+            + "read.")
     static let answersUnread = own(
         "answers_unread", .counter,
         "Responses abandoned because the client did not read them.")

@@ -58,13 +58,14 @@ extension GatewayRequest {
             try await account?.reserve(buffer.readableBytes)
             account?.charge(buffer.readableBytes)
             return Array(buffer.readableBytesView)
-        case .pieces(let pieces):
+        case .pieces(let pieces, let demand):
             let length = header(FieldName.contentLength).flatMap { Int($0) }
             if let length { try require(length <= limit) }
             // The body is not read further from the connection while it waits for the budget.
             let step = 64 * 1024
             var reserved = max(0, length ?? min(limit, step))
             if reserved > 0 { try await account?.reserve(reserved) }
+            if reserved > ConnectionSettings.windowBytes { demand.permit(reserved) }
             var bytes: [UInt8] = []
             bytes.reserveCapacity(reserved)
             for try await buffer in pieces {
@@ -74,6 +75,7 @@ extension GatewayRequest {
                     let more = max(count - reserved, min(limit - reserved, max(step, reserved)))
                     try await account?.reserve(more)
                     reserved += more
+                    demand.permit(more)
                 }
                 bytes.append(contentsOf: buffer.readableBytesView)
             }

@@ -39,7 +39,7 @@ package enum RequestBody: Sendable {
     /// The whole body arrived with the head; `nil` without a body.
     case whole(ByteBuffer?)
     /// More of the body may arrive; it can be read once.
-    case pieces(Pieces)
+    case pieces(Pieces, BodyDemand)
 }
 
 /// Asks a connection for more of a body when its readers want more.
@@ -49,6 +49,11 @@ package final class BodyDemand: NIOAsyncSequenceProducerDelegate {
     /// Must be created on the handler's loop.
     init(_ handler: HTTPConnectionHandler, on loop: any EventLoop) {
         self.handler = NIOLoopBound(handler, eventLoop: loop)
+    }
+
+    /// Widens the window of an HTTP/2 stream by bytes of the body that memory is reserved for.
+    func permit(_ count: Int) {
+        handler.eventLoop.execute { [handler] in handler.value.permit(count) }
     }
 
     package func produceMore() {

@@ -8,26 +8,24 @@ import NIOHTTP2
 struct HTTP2InputClosed: Sendable {}
 
 /// Ends an HTTP/2 connection that was idle for too long, that its peer has ended, or when the
-/// server stops.
+/// server stops; and refuses the requests beyond the limit.
 // Sound: NIO calls handler and stream delegate on the connection's event loop only.
 final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @unchecked Sendable {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    /// The time for requests in flight when the server stops.
-    private static let grace = TimeAmount.seconds(2)
-
     private let firstRequestTimeout: TimeAmount
-    private let idleTimeout: TimeAmount
+    let settings: ConnectionSettings
     private var context: ChannelHandlerContext?
     private var openStreams: [HTTP2StreamID: any Channel] = [:]
-    private var newestStream = HTTP2StreamID.rootStream
-    private var isInputClosed = false
+    /// The newest request, which may have been processed.
+    private(set) var newestStream = HTTP2StreamID.rootStream
+    /// Whether the connection ends with its last request.
+    private var endsWithRequests = false
     private var idleTimer: Scheduled<Void>?
 
-    init(firstRequestTimeout: TimeAmount, idleTimeout: TimeAmount) {
-        self.firstRequestTimeout = firstRequestTimeout
-        self.idleTimeout = idleTimeout
+    init(firstRequestTimeout: TimeAmount, _ settings: ConnectionSettings) {
+        (self.firstRequestTimeout, self.settings) = (firstRequestTimeout, settings)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -40,9 +38,13 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
         self.context = nil
     }
 
+    /// Whether the next stream is refused.
+    var isFull: Bool { openStreams.count >= settings.concurrentRequestsMax }
+
     func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
-        openStreams[id] = channel
         newestStream = max(newestStream, id)
+        if isFull { return send(.rstStream(.refusedStream), id) }
+        openStreams[id] = channel
         idleTimer?.cancel()
         idleTimer = nil
     }
@@ -50,7 +52,7 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
         openStreams[id] = nil
         guard openStreams.isEmpty, let context else { return }
-        startIdleTimer(isInputClosed ? .zero : idleTimeout, context)
+        startIdleTimer(endsWithRequests ? .zero : TimeAmount(settings.idleTimeout), context)
     }
 
     /// Whether a stream was open before; only clients open streams, and theirs have odd ids.
@@ -68,9 +70,12 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case is ChannelShouldQuiesceEvent:
-            end(after: openStreams.isEmpty ? .zero : Self.grace, context)
+            endsWithRequests = true
+            // The gateway cuts connections that take longer than it waits. NIO refuses the requests
+            // that cross the first GOAWAY (RFC 9113 section 6.8).
+            if openStreams.isEmpty { end(context) } else { sendGoAway(upTo: .maxID) }
         case ChannelEvent.inputClosed:
-            isInputClosed = true
+            endsWithRequests = true
             // The frames of the last read reach their streams after this event.
             context.eventLoop.assumeIsolated().execute { self.closeInput() }
         default: context.fireUserInboundEventTriggered(event)
@@ -88,54 +93,23 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     private func startIdleTimer(_ time: TimeAmount, _ context: ChannelHandlerContext) {
         idleTimer?.cancel()
         idleTimer = context.eventLoop.assumeIsolated().scheduleTask(in: time) {
-            self.end(after: .zero, context)
+            self.end(context)
         }
     }
 
-    /// Sends GOAWAY, and closes after a time with another one that names the newest request: a
-    /// client whose later request was in flight then knows that it was not processed, and repeats
-    /// it elsewhere (RFC 9113 section 6.8).
-    private func end(after time: TimeAmount, _ context: ChannelHandlerContext) {
-        if time > .zero { sendGoAway(upTo: .maxID, context) }
-        context.eventLoop.assumeIsolated().scheduleTask(in: time) {
-            self.sendGoAway(upTo: self.newestStream, context)
-            context.close(promise: nil)
-        }
+    /// Closes with a GOAWAY that names the newest request: the client knows that later ones were not
+    /// processed, and repeats them elsewhere (RFC 9113 section 6.8).
+    private func end(_ context: ChannelHandlerContext) {
+        sendGoAway(upTo: newestStream)
+        context.close(promise: nil)
     }
 
-    private func sendGoAway(upTo last: HTTP2StreamID, _ context: ChannelHandlerContext) {
-        let frame = HTTP2Frame(
-            streamID: .rootStream,
-            payload: .goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil))
-        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-    }
-}
-
-/// Ends an HTTP/2 connection whose peer violated the protocol. It is placed before NIO's HTTP/2
-/// handler, which sends GOAWAY and leaves the rest to others: such a peer must not keep the
-/// connection. Errors of one stream reset that stream and do not reach this handler.
-final class HTTP2ProtocolErrorEnd: ChannelOutboundHandler {
-    typealias OutboundIn = IOData
-    typealias OutboundOut = IOData
-
-    /// Length of a frame's header, and of GOAWAY's last stream id (RFC 9113 sections 4.1 and 6.8).
-    private static let errorCodeOffset = 9 + 4
-    private static let goAwayType: UInt8 = 7
-    private var mustClose = false
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .byteBuffer(let frame) = unwrapOutboundIn(data),
-            frame.getInteger(at: frame.readerIndex + 3, as: UInt8.self) == Self.goAwayType,
-            let code = frame.getInteger(
-                at: frame.readerIndex + Self.errorCodeOffset, as: UInt32.self), code != 0
-        {
-            mustClose = true
-        }
-        context.write(data, promise: promise)
+    private func sendGoAway(upTo last: HTTP2StreamID) {
+        send(.goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil), .rootStream)
     }
 
-    func flush(context: ChannelHandlerContext) {
-        context.flush()
-        if mustClose { context.close(promise: nil) }
+    private func send(_ payload: HTTP2Frame.FramePayload, _ stream: HTTP2StreamID) {
+        let frame = HTTP2Frame(streamID: stream, payload: payload)
+        context?.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 }

@@ -143,7 +143,9 @@ extension HTTPConnectionHandler: EventSink {
     func send(_ blocks: ByteBuffer) -> SinkResult {
         guard let context, machine.isStreaming else { return .gone }
         context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(blocks))), promise: nil)
-        return context.channel.isWritable ? .sent : .full
+        guard context.channel.isWritable else { return .full }
+        progress.last = context.eventLoop.now
+        return .sent
     }
 
     func end(_ farewell: ByteBuffer?) {

@@ -3,6 +3,7 @@ import GatewayEngine
 import GatewayTLS
 import NIOCore
 import NIOHTTP1
+import NIOHTTP2
 import WidgetModel
 
 /// The last handler of an HTTP/1.1 connection, or of an HTTP/2 stream: performs the actions of its
@@ -25,7 +26,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     let isHTTP2: Bool
     /// The deadline for the head of the first request.
     private let requestDue: NIODeadline
-    private let progress: ResponseProgress
+    let progress: ResponseProgress
     var machine: HTTPConnectionMachine
     /// `nil` once the channel is gone.
     private(set) var context: ChannelHandlerContext?
@@ -90,7 +91,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        perform(machine.readCompleted())
+        perform(machine.readCompleted(now: context.eventLoop.now))
         context.fireChannelReadComplete()
     }
 
@@ -101,11 +102,13 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         let isWritable = context.channel.isWritable
         if isWritable, let stream { stream.shard.drained(stream.id) }
-        perform(machine.writabilityChanged(to: isWritable))
+        perform(machine.writabilityChanged(to: isWritable, now: context.eventLoop.now))
         context.fireChannelWritabilityChanged()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A wider window was for a stream whose end had just arrived: see `permit`.
+        if error is NIOHTTP2Errors.BadStreamStateTransition { return }
         perform(machine.failed(error))
     }
 
@@ -125,7 +128,22 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     func close() { perform(machine.abort()) }
 
     /// Records that the route wants more of its body, or no more at all.
-    func bodyWanted() { perform(machine.bodyWanted()) }
+    func bodyWanted() {
+        guard let context else { return }
+        perform(machine.bodyWanted(now: context.eventLoop.now))
+    }
+
+    /// Permits the peer to send more of the body before it is read: see `BodyDemand`.
+    func permit(_ count: Int) {
+        if isHTTP2, body != nil { sendFrame(.windowUpdate(windowSizeIncrement: count)) }
+    }
+
+    private func sendFrame(_ payload: HTTP2Frame.FramePayload) {
+        guard let channel = context?.channel, let connection = channel.parent,
+            let id = try? channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)
+        else { return }
+        connection.writeAndFlush(HTTP2Frame(streamID: id, payload: payload), promise: nil)
+    }
 
     // MARK: Actions
 
@@ -139,19 +157,23 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         case .sendContinue: sendContinue()
         case .respond(let request, let isWhole): respond(to: request, isWhole: isWhole)
         case .forwardBody(let bytes):
-            if case .stopProducing? = body?.yield(bytes) { machine.bodyFilled() }
+            guard case .stopProducing? = body?.yield(bytes), let context else { return }
+            machine.bodyFilled(now: context.eventLoop.now)
         case .endBody(let failure):
+            if let slow = failure?.error as? ProblemDetails { tls?.report(.body, slow.title) }
             let ended = body
             body = nil
             if let failure { ended?.finish(failure.error) } else { ended?.finish() }
         case .cancelPieces: pieces?.cancel()
         case .refuse(let problem, let omitsBody): refuse(problem, omitsBody: omitsBody)
         case .close: context?.close(promise: nil)
+        case .linger:
+            if !isHTTP2 { tls?.lingersUntil = NIODeadline.now() + setup.settings.lingerTimeout }
+            context?.close(promise: nil)
+        case .resetStream: if !writer.isWriting { sendFrame(.rstStream(.noError)) }
         case .closeOutput: context?.close(mode: .output, promise: nil)
         case .read: context?.read()
-        case .startRequestTimer:
-            guard requestTimer == nil, let context else { return }
-            startRequestTimer(at: context.eventLoop.now + setup.settings.requestTimeout)
+        case .startRequestTimer(let due): startRequestTimer(at: due)
         case .cancelRequestTimer:
             requestTimer?.cancel()
             requestTimer = nil
@@ -160,9 +182,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     private func startRequestTimer(at due: NIODeadline) {
-        requestTimer = context?.eventLoop.assumeIsolated().scheduleTask(deadline: due) {
+        guard requestTimer == nil, let loop = context?.eventLoop else { return }
+        requestTimer = loop.assumeIsolated().scheduleTask(deadline: due) {
             self.requestTimer = nil
-            self.perform(self.machine.requestTimedOut())
+            self.perform(self.machine.requestTimedOut(now: loop.now))
         }
     }
 
@@ -194,13 +217,14 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         let (channel, loop) = (context.channel, context.eventLoop)
         var body = RequestBody.whole(request.body)
         if !isWhole {
+            let demand = BodyDemand(self, on: loop)
             let pieces = RequestBody.Pieces.makeSequence(
                 elementType: ByteBuffer.self, failureType: (any Error).self,
-                backPressureStrategy: .init(lowWatermark: 2, highWatermark: 10),
-                finishOnDeinit: true, delegate: BodyDemand(self, on: loop))
+                backPressureStrategy: .init(lowWatermark: 2, highWatermark: 4),
+                finishOnDeinit: true, delegate: demand)
             self.body = pieces.source
             if let bytes = request.body { _ = pieces.source.yield(bytes) }
-            body = .pieces(pieces.sequence)
+            body = .pieces(pieces.sequence, demand)
         }
         let routed = GatewayRequest(
             head: request.head, body: body, source: source(of: request.head))
@@ -230,8 +254,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     /// Writes the response that is due; `nil` ends the connection.
     private func write(_ answer: RouteResponse?) {
         guard var answer else { return close() }
-        guard let framing = machine.framing, let context else { return }
-        if framing.isLast { answer.head.headers.add(name: FieldName.connection, value: "close") }
+        guard let framing = machine.responseBegins(), let context else { return }
+        if framing.isLast, !isHTTP2 {
+            answer.head.headers.add(name: FieldName.connection, value: "close")
+        }
         if framing.omitsBody { answer.omitBody() }
         switch answer.content {
         case .whole, .omitted:
@@ -280,13 +306,15 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         if !isHTTP2 { answer.head.headers.add(name: FieldName.connection, value: "close") }
         // A problem document is shorter than one round.
         _ = writer.write(answer, to: context)
-        context.close(promise: nil)
+        perform(.linger)
     }
 
     private func giveUpResponse(connectionToo: Bool) {
-        let connection = context?.channel.parent
+        let connection = isHTTP2 ? context?.channel.parent : nil
         setup.onUnreadAnswer()
+        tls?.report(.unread, "a response is not read")
         close()
-        if isHTTP2, connectionToo { connection?.close(promise: nil) }
+        // While the connection accepts bytes, only this stream is held back.
+        if connectionToo, connection?.isWritable == false { connection?.close(promise: nil) }
     }
 }

@@ -24,8 +24,8 @@ struct HTTPConnectionMachine {
 
     /// The framing of a response, determined by its request.
     struct Framing: Equatable {
-        /// Whether the connection ends with the response.
-        let isLast: Bool
+        /// Whether the connection, or the HTTP/2 stream, ends with the response, whatever follows.
+        fileprivate(set) var isLast: Bool
         /// Whether the request was `HEAD`: the response states a length and has no body.
         let omitsBody: Bool
         /// Whether a body of unknown length may be sent in chunks, which HTTP/1.0 lacks.
@@ -72,11 +72,15 @@ struct HTTPConnectionMachine {
         /// Write a problem as the last response, then close. `omitsBody` if the request is `HEAD`.
         case refuse(ProblemDetails, omitsBody: Bool)
         case close
+        /// Close, and read and drop meanwhile what the peer is still sending.
+        case linger
+        /// Reset the HTTP/2 stream without an error, if its response has been accepted.
+        case resetStream
         case closeOutput
         /// Read from the channel: an earlier read was postponed.
         case read
-        /// Start the timer for the end of a request, unless it runs.
-        case startRequestTimer
+        /// Start the timer for the end of a request, unless it runs; report `requestTimedOut`.
+        case startRequestTimer(NIODeadline)
         case cancelRequestTimer
         /// Start the idle timer, unless it runs.
         case startIdleTimer(NIODeadline)
@@ -96,8 +100,7 @@ struct HTTPConnectionMachine {
         /// when its turn comes first.
         case reading(Request)
         /// The route receives the body as it arrives; while the route is full, nothing is read. Can
-        /// transition to `idle` at the request's end, or to `discarding` (HTTP/2) with its
-        /// response.
+        /// transition to `idle` at the request's end, or to `discarding` with its response.
         case forwarding(isFull: Bool)
         /// The rest of a request that has its response. Can transition to `idle` at its end.
         case discarding
@@ -142,11 +145,16 @@ struct HTTPConnectionMachine {
     /// Whether the gateway stops: the connection ends when all responses are written.
     private(set) var isQuiescing = false
     private var lastActive = NIODeadline.uptimeNanoseconds(0)
+    /// The deadline of the body being received.
+    private var deadline: BodyDeadline
+    /// The number of its bytes still to come; `nil` if it is not stated.
+    private var bodyLeft: Int?
 
     /// - Parameter offersStreams: Whether event streams are opened here; otherwise the routes
     ///   receive such requests.
     init(isHTTP2: Bool, offersStreams: Bool, settings: ConnectionSettings) {
         (self.isHTTP2, self.offersStreams, self.settings) = (isHTTP2, offersStreams, settings)
+        deadline = BodyDeadline(settings, now: .uptimeNanoseconds(0))
     }
 
     /// Whether a route is working, or its response is being written.
@@ -185,8 +193,8 @@ extension HTTPConnectionMachine {
         }
         switch part {
         case .head(let head): return receivedHead(head, now: now)
-        case .body(let bytes): return receivedBody(bytes)
-        case .end: return resumingRead(receivedEnd())
+        case .body(let bytes): return receivedBody(bytes, now: now)
+        case .end: return resumingRead(receivedEnd(), now: now)
         }
     }
 
@@ -211,10 +219,12 @@ extension HTTPConnectionMachine {
             output = .admitting([.head(head)])
             return actions + [.admitStream(request)]
         }
-        return actions + accept(head)
+        return actions + accept(head, now: now)
     }
 
-    private mutating func accept(_ head: HTTPRequestHead) -> [Action] {
+    private mutating func accept(_ head: HTTPRequestHead, now: NIODeadline) -> [Action] {
+        deadline = BodyDeadline(settings, now: now)
+        bodyLeft = head.headers.value(FieldName.contentLength).flatMap { Int($0) }
         let expectsContinue = head.headers.value(FieldName.expect)?.lowercased() == "100-continue"
         // The route decides whether to read the body. `100 Continue` must not be written into the
         // previous response.
@@ -223,7 +233,9 @@ extension HTTPConnectionMachine {
         return expectsContinue && isNext ? [.sendContinue] : []
     }
 
-    private mutating func receivedBody(_ bytes: ByteBuffer) -> [Action] {
+    private mutating func receivedBody(_ bytes: ByteBuffer, now: NIODeadline) -> [Action] {
+        deadline.received(bytes.readableBytes, now: now)
+        bodyLeft = bodyLeft.map { $0 - bytes.readableBytes }
         switch input {
         case .reading(var request):
             // Without this assignment the bytes would be copied.
@@ -254,9 +266,10 @@ extension HTTPConnectionMachine {
 
     /// Records that all parts of one read were received: a request whose end is not among them
     /// starts without it.
-    mutating func readCompleted() -> [Action] {
+    mutating func readCompleted(now: NIODeadline) -> [Action] {
         guard isReceiving else { return [] }
-        return resumingRead([.startRequestTimer] + next())
+        let actions = resumingRead(next(), now: now)
+        return [.startRequestTimer(deadline.end(now: now))] + actions
     }
 
     /// Whether a request's end has not arrived.
@@ -270,14 +283,15 @@ extension HTTPConnectionMachine {
     }
 
     /// Records that the route must read its body before more of it is read from the channel.
-    mutating func bodyFilled() {
+    mutating func bodyFilled(now: NIODeadline) {
         if case .forwarding = input { input = .forwarding(isFull: true) }
+        deadline.reads(isReadAllowed, now: now)
     }
 
     /// Records that the route wants more of its body, or no more at all.
-    mutating func bodyWanted() -> [Action] {
+    mutating func bodyWanted(now: NIODeadline) -> [Action] {
         if case .forwarding = input { input = .forwarding(isFull: false) }
-        return resumingRead([])
+        return resumingRead([], now: now)
     }
 
     /// Returns whether the channel may be read now; otherwise `read` follows later.
@@ -293,7 +307,8 @@ extension HTTPConnectionMachine {
         }
     }
 
-    private mutating func resumingRead(_ actions: [Action]) -> [Action] {
+    private mutating func resumingRead(_ actions: [Action], now: NIODeadline?) -> [Action] {
+        if let now { deadline.reads(isReadAllowed, now: now) }
         guard isReadHeld, isReadAllowed else { return actions }
         isReadHeld = false
         return actions + [.read]
@@ -319,7 +334,7 @@ extension HTTPConnectionMachine {
             return []
         }
         output = .idle
-        let actions = accept(head)
+        let actions = accept(head, now: now)
         return parts.dropFirst().reduce(into: actions) { $0 += received($1, now: now) }
     }
 }
@@ -344,15 +359,28 @@ extension HTTPConnectionMachine {
             guard let error = failure.error as? HTTPParserError else { return abort() }
             return refuse(Problem.notHTTP(error))
         case .idle, .forwarding, .discarding, .ended(.peer, _):
-            if isQuiescing { return abort() }
+            if isQuiescing, !isHTTP2 { return abort() }
             if case .ended = input { return drain(.closeOutput) }
             return []
         }
     }
 
+    /// Records that the response due begins; returns its framing, `nil` if none is due. If the rest
+    /// of the request is long, the peer could occupy the connection with it: it is not waited for.
+    mutating func responseBegins() -> Framing? {
+        guard case .responding(var framing) = output else { return nil }
+        switch input {
+        case .forwarding where bodyLeft ?? .max > settings.restBytesMax, .ended(_, cutsBody: true):
+            framing.isLast = true
+            output = .responding(framing)
+        case .idle, .reading, .forwarding, .discarding, .ended: break
+        }
+        return framing
+    }
+
     /// Records that the response in flight was completely written.
     mutating func responseWritten(now: NIODeadline) -> [Action] {
-        guard case .responding(let framing) = output else { return [] }
+        guard let framing = responseBegins() else { return [] }
         lastActive = now
         output = .idle
         var actions: [Action] = []
@@ -360,32 +388,40 @@ extension HTTPConnectionMachine {
         case .forwarding:
             input = .discarding
             actions = [.endBody(nil)]
-            // Waiting for the rest of a request that has its response would let the peer occupy the
-            // connection. In HTTP/2 it occupies only the stream.
-            if !isHTTP2 { return actions + drain(.close) }
-        case .ended(_, cutsBody: true) where !isHTTP2: return drain(.close)
+        case .ended(_, cutsBody: true): input = .discarding
         case .idle, .reading, .discarding, .ended: break
         }
-        if !isHTTP2 { actions.append(.startIdleTimer(now + TimeAmount(settings.idleTimeout))) }
+        if isHTTP2 {
+            let cut: [Action] = [.startRequestTimer(now + settings.bodyPause), .resetStream]
+            return resumingRead(actions + (framing.isLast ? cut : next()), now: now)
+        }
+        if framing.isLast, case .discarding = input { return actions + drain(.linger) }
+        actions.append(.startIdleTimer(now + TimeAmount(settings.idleTimeout)))
         actions += framing.isLast ? drain(.closeOutput) : next()
-        return resumingRead(actions)
+        return resumingRead(actions, now: now)
     }
 
     /// Records whether the channel accepts bytes: a peer that does not read gets no further
     /// response.
-    mutating func writabilityChanged(to isWritable: Bool) -> [Action] {
+    mutating func writabilityChanged(to isWritable: Bool, now: NIODeadline) -> [Action] {
         self.isWritable = isWritable
-        return isWritable ? resumingRead(next()) : []
+        return isWritable ? resumingRead(next(), now: now) : []
     }
 }
 
 // MARK: Ends
 
 extension HTTPConnectionMachine {
-    /// Records that the time for the first head, or for the end of a request, is over.
-    mutating func requestTimedOut() -> [Action] {
+    /// Records that the request timer fired: the time for the first head, or for the end of a
+    /// request, may be over. A route that lacks its body answers 408.
+    mutating func requestTimedOut(now: NIODeadline) -> [Action] {
         if case .connected = output { return abort() }
-        return isReceiving ? abort() : []
+        guard isReceiving else { return [] }
+        let end = deadline.end(now: now)
+        guard now >= end else { return [.startRequestTimer(end)] }
+        guard case .forwarding = input else { return abort() }
+        input = .ended(.peer, cutsBody: true)
+        return [.endBody(Failure(error: Problem.slowBody))]
     }
 
     /// The idle timer fired.
@@ -443,7 +479,7 @@ extension HTTPConnectionMachine {
             actions.append(.endBody(Failure(error: error)))
         case .idle, .reading, .discarding: input = .ended(end, cutsBody: false)
         }
-        return resumingRead(actions + next())
+        return resumingRead(actions + next(), now: nil)
     }
 
     /// Begins to stop. Responses in flight continue, and the shard ends event streams.

@@ -20,16 +20,31 @@ package struct ConnectionSettings: Sendable {
     var headerBytesDecodedMax = 64 * 1024
     /// The maximum number of header fields of a request.
     var headerFieldsMax = 100
+    /// The time in which no byte of a body has to arrive, and that one which is slower than the rate
+    /// uses up. A phone throttled to 64 kbit/s sends twice the rate.
+    var bodyPause = TimeAmount.seconds(30)
+    var bodyBytesPerSecond = 4 * 1024
     /// The time from a request's head to the end of its body.
-    var requestTimeout = TimeAmount.seconds(30)
+    var bodyTimeout = TimeAmount.minutes(5)
+    /// The maximum length of a request's rest that is read after its response.
+    var restBytesMax = 64 * 1024
+    /// The longest time to drop a longer rest before its connection ends: a reset would destroy a
+    /// response that the client, still sending, has not read.
+    var lingerTimeout = TimeAmount.seconds(30)
     /// The time from one piece of a response that the peer accepts to the next.
     var answerTimeout = TimeAmount.seconds(30)
     /// The time between two requests of a connection.
     var idleTimeout = Duration.seconds(75)
     /// The maximum number of concurrent requests of one HTTP/2 connection.
     var concurrentRequestsMax = 100
-    /// The number of bytes that one HTTP/2 stream may send before it is read.
-    var windowBytes = 256 * 1024
+    /// The number of bytes that an HTTP/2 stream may send before they are read; the protocol's
+    /// default. A body that waits for the budget of request bytes is not read, and takes less than
+    /// three times this. When its route has reserved memory, its window grows by as much
+    /// (`BodyDemand.permit`): so the budget bounds the memory.
+    static let windowBytes = 65_535
+    /// The same for all streams of a connection together. It bounds no memory: NIO renews it as bytes
+    /// arrive, so that streams that are not read hold up no others.
+    var connectionWindowBytes = 8 * 1024 * 1024
 
     /// Creates the default limits.
     package init() {}
@@ -163,26 +178,45 @@ package struct HTTPPipeline: Sendable {
     private func configureHTTP2(
         _ channel: any Channel, _ tls: TLSServerHandler
     ) throws {
+        // Behind a proxy, many people's requests share a connection: what ends it must cost more than
+        // requests do, which the rates limit. NIO allocates memory for each count.
         var configuration = NIOHTTP2Handler.Configuration()
         configuration.connection.initialSettings = [
+            // `HTTP2ServerFrames` lowers it to what the client may do.
             HTTP2Setting(
-                parameter: .maxConcurrentStreams, value: settings.concurrentRequestsMax),
+                parameter: .maxConcurrentStreams, value: 10 * settings.concurrentRequestsMax),
             HTTP2Setting(parameter: .maxHeaderListSize, value: settings.headerBytesDecodedMax),
-            HTTP2Setting(parameter: .initialWindowSize, value: settings.windowBytes),
         ]
-        configuration.stream.targetWindowSize = settings.windowBytes
+        configuration.connection.targetWindowSize = settings.connectionWindowBytes
+        configuration.stream.targetWindowSize = ConnectionSettings.windowBytes
+        // Frames of streams that we reset may be under way for a round trip.
+        configuration.connection.maximumRecentlyResetStreams = 1_000
+        // They cost no more than those of one byte.
+        configuration.connection.maximumSequentialEmptyDataFrames = 1_000
+        // The stream errors of a lifetime; the rate below limits them.
+        configuration.connection.maximumConnectionGlitches = .max
+        // PING, SETTINGS and PRIORITY: some clients send one of them with each request.
+        configuration.connection.controlFrameRateLimit.maximumCount = 1_000
+        configuration.connection.controlFrameRateLimit.windowLength = .seconds(10)
+        // All streams of a connection may be opened and reset three times a second.
+        configuration.stream.streamResetFrameRateLimit.maximumCount = 1_000
+        configuration.stream.streamResetFrameRateLimit.windowLength = .seconds(3)
+        configuration.stream.streamErrorRateLimit.maximumCount = 1_000
+        configuration.stream.streamErrorRateLimit.windowLength = .seconds(3)
         let bound = NIOLoopBound((tls, ResponseProgress()), eventLoop: channel.eventLoop)
         let end = HTTP2ConnectionEnd(
-            firstRequestTimeout: tlsSettings.firstRequestTimeout,
-            idleTimeout: TimeAmount(settings.idleTimeout))
+            firstRequestTimeout: tlsSettings.firstRequestTimeout, settings)
         try channel.pipeline.syncOperations.addHandlers([
-            HTTP2LateResets(isOver: { end.isOver($0) }), HTTP2ProtocolErrorEnd(),
+            HTTP2ClientFrames(isOver: { end.isOver($0) }),
+            HTTP2ServerFrames(end, report: { tls.report($0, $1) }),
         ])
         _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: configuration.connection,
             streamConfiguration: configuration.stream, streamDelegate: end
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
+                // Without handlers nothing is done with the request, which is refused.
+                if end.isFull { return }
                 try stream.pipeline.syncOperations.addHandlers([
                     HTTP2FramePayloadToHTTPServerCodec(), HTTPToHTTP1ServerCodec(),
                 ])

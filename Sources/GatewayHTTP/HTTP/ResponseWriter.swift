@@ -8,7 +8,7 @@ import NIOHTTP1
 /// Bound to the connection's event loop.
 final class ResponseProgress {
     /// `nil` as long as the peer has accepted nothing.
-    fileprivate(set) var last: NIODeadline?
+    var last: NIODeadline?
 }
 
 /// Writes the responses of one channel, in pieces, and gives up on a peer that does not accept

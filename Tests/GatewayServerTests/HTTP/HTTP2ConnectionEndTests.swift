@@ -10,7 +10,7 @@ import Testing
 @Suite struct HTTP2ConnectionEndTests {
     private let channel = EmbeddedChannel()
     private let end = HTTP2ConnectionEnd(
-        firstRequestTimeout: .seconds(10), idleTimeout: .seconds(75))
+        firstRequestTimeout: .seconds(10), ConnectionSettings())
 
     init() throws {
         try channel.pipeline.syncOperations.addHandler(end)
@@ -48,18 +48,45 @@ import Testing
         #expect(!channel.isActive)
     }
 
-    /// Requests that arrive meanwhile are answered; the client knows that later ones are not
-    /// processed.
+    /// However long they take; the client knows that later ones are not processed.
     @Test func aServerThatStopsLetsRequestsEnd() throws {
         begin(1)
-        channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
-        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
-        #expect(try goodbyes() == [.maxID])
         begin(3)
+        channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        #expect(try goodbyes() == [.maxID])
         finish(1)
-        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        channel.embeddedEventLoop.advanceTime(by: .seconds(19))
+        #expect(try goodbyes() == [])
+        #expect(channel.isActive, "a request is under way")
+        finish(3)
+        channel.embeddedEventLoop.run()
         #expect(try goodbyes() == [3])
         #expect(!channel.isActive)
+    }
+
+    @Test func aServerThatStopsEndsAnIdleConnectionAtOnce() throws {
+        begin(1)
+        finish(1)
+        channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        #expect(try goodbyes() == [1])
+        #expect(!channel.isActive)
+    }
+
+    /// It is an error of the request, which may be repeated, and not of the connection.
+    @Test func aRequestBeyondTheLimitIsRefused() throws {
+        for number in 0..<100 { begin(HTTP2StreamID(2 * number + 1)) }
+        #expect(end.isFull)
+        begin(201)
+        let frame = try #require(try channel.readOutbound(as: HTTP2Frame.self))
+        guard case .rstStream(.refusedStream) = frame.payload, frame.streamID == 201 else {
+            Issue.record("\(frame)")
+            return
+        }
+        finish(1)
+        #expect(!end.isFull && end.newestStream == 201)
+        begin(203)
+        #expect(try channel.readOutbound(as: HTTP2Frame.self) == nil)
+        #expect(channel.isActive)
     }
 
     /// Notes the events of a stream.

@@ -80,6 +80,17 @@ import WidgetModel
             return answers
         }
 
+        /// Waits for an answer by HTTP/1.1 and returns all of it.
+        func text() async throws -> String {
+            while true {
+                await channel.testingEventLoop.run()
+                if case .byteBuffer(let bytes)? = try await channel.readOutbound(as: IOData.self) {
+                    return String(buffer: bytes)
+                }
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        }
+
         /// Returns the next answer by HTTP/1.1, which is written in one piece.
         func bytesAnswer() async throws -> String? {
             guard case .byteBuffer(let bytes)? = try await channel.readOutbound(as: IOData.self)
@@ -275,6 +286,49 @@ import WidgetModel
         #expect(pieces < 100)
         barrier.open()
         #expect(try await connection.answers(1) == ["200 no"])
+        try await connection.waitForEnd()
+    }
+
+    /// Python's http.client, for example, sends the head and then the body, and the next request on
+    /// the same connection.
+    @Test func aConnectionGoesOnBehindAnEarlyAnswer() async throws {
+        let connection = try await Connection { request in
+            if request.head.uri == "/early" { return "no" }
+            return await Self.echo(request)
+        }
+        for _ in 0..<3 {
+            try await connection.take(Self.head("/early", ["content-length": "3"]))
+            #expect(try await !connection.text().contains("Connection: close"))
+            try await connection.take(Self.body("abc"), .end(nil), Self.head("/2"), .end(nil))
+            #expect(try await connection.answers(1) == ["200 /2 "])
+        }
+        try await connection.take(Self.head("/early", ["content-length": "100000"]))
+        #expect(try await connection.text().contains("Connection: close\r\n"))
+        try await connection.waitForEnd()
+    }
+
+    @Test func aBodyThatComesTooSlowlyIsAProblemOfItsRoute() async throws {
+        let connection = try await Connection { request in
+            do {
+                let bytes = try await request.bytes(upTo: 1_000_000)
+                return "\(bytes.count)"
+            } catch {
+                return "\((error as? ProblemDetails)?.status ?? 0)"
+            }
+        }
+        try await connection.take(
+            Self.head("/1", ["content-length": "250000"]), Self.body("a"))
+        let loop = connection.channel.testingEventLoop
+        for _ in 0..<31 {
+            await loop.advanceTime(by: .seconds(1))
+            try await connection.take(Self.body(String(repeating: "x", count: 8_000)))
+        }
+        try await connection.take(.end(nil))
+        #expect(try await connection.answers(1) == ["200 248001"])
+        try await connection.take(Self.head("/1", ["content-length": "90"]), Self.body("a"))
+        await loop.advanceTime(by: .seconds(31))
+        let late = try await connection.text()
+        #expect(late.hasSuffix("\r\n\r\n408") && late.contains("Connection: close\r\n"), "\(late)")
         try await connection.waitForEnd()
     }
 

@@ -143,7 +143,7 @@ import WidgetModel
                     actions.append("respond \(request.head.uri)" + (isWhole ? "" : "…"))
                     hasBody = !isWhole
                 case .refuse: actions.append("refuse")
-                case .close: actions.append("close")
+                case .close, .linger: actions.append("close")
                 case .closeOutput: actions.append("close output")
                 case .forwardBody where !hasBody: actions.append("a body without a route")
                 case .endBody:
@@ -175,14 +175,14 @@ import WidgetModel
             case .lastHead: return machine.received(head(["Connection": "close"]), now: now)
             case .body: return machine.received(.body(ByteBuffer(string: "x")), now: now)
             case .end: return machine.received(.end(nil), now: now)
-            case .readCompleted: return machine.readCompleted()
+            case .readCompleted: return machine.readCompleted(now: now)
             case .written: return machine.responseWritten(now: now)
             case .filled:
-                machine.bodyFilled()
+                machine.bodyFilled(now: now)
                 return []
-            case .wanted: return machine.bodyWanted()
-            case .writable: return machine.writabilityChanged(to: true)
-            case .unwritable: return machine.writabilityChanged(to: false)
+            case .wanted: return machine.bodyWanted(now: now)
+            case .writable: return machine.writabilityChanged(to: true, now: now)
+            case .unwritable: return machine.writabilityChanged(to: false, now: now)
             case .garbage: return machine.failed(HTTPParserError.invalidMethod)
             case .inputClosed: return machine.inputClosed()
             case .quiesce: return machine.quiesce()

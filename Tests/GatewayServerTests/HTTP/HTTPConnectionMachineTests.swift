@@ -50,7 +50,11 @@ import WidgetModel
             head(path, .POST, version: .http1_1, fields)
         }
 
-        mutating func readCompleted() -> [String] { machine.readCompleted().map(\.words) }
+        mutating func readCompleted() -> [String] { machine.readCompleted(now: now).map(\.words) }
+
+        mutating func bodyFilled() { machine.bodyFilled(now: now) }
+
+        mutating func bodyWanted() -> [String] { machine.bodyWanted(now: now).map(\.words) }
 
         mutating func read() -> String { machine.readRequested() ? "read" : "held" }
 
@@ -67,10 +71,18 @@ import WidgetModel
         mutating func quiesce() -> [String] { machine.quiesce().map(\.words) }
 
         mutating func writable(_ isWritable: Bool) -> [String] {
-            machine.writabilityChanged(to: isWritable).map(\.words)
+            machine.writabilityChanged(to: isWritable, now: now).map(\.words)
         }
 
-        mutating func requestTimedOut() -> [String] { machine.requestTimedOut().map(\.words) }
+        mutating func requestTimedOut() -> [String] {
+            machine.requestTimedOut(now: now).map(\.words)
+        }
+
+        /// Lets time pass, and fires the request timer at its end.
+        mutating func wait(_ time: TimeAmount) -> [String] {
+            now = now + time
+            return requestTimedOut()
+        }
 
         mutating func idleTimedOut(isWriting: Bool = false) -> [String] {
             machine.idleTimedOut(now: now, isWriting: isWriting).map(\.words)
@@ -138,11 +150,11 @@ import WidgetModel
         _ = connection.head("/1")
         _ = connection.readCompleted()
         #expect(connection.read() == "read")
-        connection.machine.bodyFilled()
+        connection.bodyFilled()
         #expect(connection.read() == "held")
-        #expect(connection.machine.bodyWanted().map(\.words) == ["read"])
-        #expect(connection.machine.bodyWanted() == [])
-        connection.machine.bodyFilled()
+        #expect(connection.bodyWanted() == ["read"])
+        #expect(connection.bodyWanted() == [])
+        connection.bodyFilled()
         #expect(connection.read() == "held")
         #expect(connection.end() == ["cancel request timer", "end body", "read"])
     }
@@ -230,17 +242,50 @@ import WidgetModel
         #expect(connection.idleTimedOut() == ["close"])
     }
 
-    @Test(arguments: [false, true]) func aResponseMayComeBeforeTheEndOfItsBody(isHTTP2: Bool) {
+    /// A long rest, or one of unknown length, is not waited for.
+    @Test(arguments: [false, true], [nil, "65537"] as [String?])
+    func aResponseMayComeBeforeTheEndOfItsBody(isHTTP2: Bool, length: String?) {
         var connection = Connection(isHTTP2: isHTTP2)
-        _ = connection.head("/1")
+        let fields: HTTPHeaders = length.map { ["Content-Length": $0] } ?? [:]
+        _ = connection.head("/1", fields)
         _ = connection.readCompleted()
-        connection.machine.bodyFilled()
+        connection.bodyFilled()
         #expect(connection.read() == "held")
-        // The rest of the body blocks an HTTP/1.1 connection, but only the stream in HTTP/2.
-        #expect(connection.written() == (isHTTP2 ? ["end body", "read"] : ["end body", "close"]))
+        #expect(connection.machine.responseBegins()?.isLast == true, "and it says so")
+        #expect(
+            connection.written()
+                == (isHTTP2
+                    ? ["end body", "request timer", "reset stream", "read"]
+                    : ["end body", "linger"]))
         #expect(connection.body("x") == [])
         #expect(connection.readCompleted() == (isHTTP2 ? ["request timer"] : []))
         #expect(connection.end() == (isHTTP2 ? ["cancel request timer"] : []))
+    }
+
+    /// A client that sends head and body one after the other may use its connection again.
+    @Test(arguments: [false, true])
+    func aShortRestIsReadBehindTheResponse(isHTTP2: Bool) {
+        var connection = Connection(isHTTP2: isHTTP2)
+        _ = connection.head("/1", ["Content-Length": "65538"])
+        _ = connection.body("ab")
+        _ = connection.readCompleted()
+        #expect(connection.machine.responseBegins()?.isLast == false)
+        #expect(connection.written() == ["end body"] + (isHTTP2 ? [] : ["idle timer 75"]))
+        #expect(connection.body("x") == [])
+        #expect(connection.readCompleted() == ["request timer"])
+        #expect(connection.end() == ["cancel request timer"])
+        guard !isHTTP2 else { return }
+        #expect(connection.request("/2") == ["cancel request timer", "respond /2"])
+        #expect(connection.machine.responseBegins()?.isLast == false)
+    }
+
+    @Test func aShortRestThatDoesNotComeEndsTheConnection() {
+        var connection = Connection()
+        _ = connection.head("/1", ["Content-Length": "2"])
+        _ = connection.readCompleted()
+        _ = connection.written()
+        #expect(connection.wait(.seconds(29)) == ["request timer"])
+        #expect(connection.wait(.seconds(1)) == ["close"])
     }
 
     @Test func aRouteMayRespondNoMore() {
@@ -348,7 +393,8 @@ import WidgetModel
         #expect(
             connection.failed(HTTPParserError.invalidChunkSize)
                 == ["cancel request timer", "fail body HTTPParserError"])
-        #expect(connection.written() == ["close"], "no second response")
+        #expect(connection.machine.responseBegins()?.isLast == true)
+        #expect(connection.written() == ["linger"], "no second response")
     }
 
     @Test func aBrokenStreamOfHTTP2IsRefused() {
@@ -356,7 +402,7 @@ import WidgetModel
         _ = connection.head("/1")
         _ = connection.readCompleted()
         _ = connection.failed(ChannelError.eof)
-        #expect(connection.written() == ["close"])
+        #expect(connection.written() == ["request timer", "reset stream"])
     }
 
     // MARK: The peer's end
@@ -382,7 +428,7 @@ import WidgetModel
         _ = connection.head("/1")
         _ = connection.readCompleted()
         #expect(connection.inputClosed() == ["cancel request timer", "fail body ChannelError"])
-        #expect(connection.written() == ["close"])
+        #expect(connection.written() == ["linger"])
     }
 
     @Test func anErrorCountsMoreThanThePeersEnd() {
@@ -464,14 +510,88 @@ import WidgetModel
         var connection = Connection()
         #expect(connection.requestTimedOut() == ["close"])
         connection = Connection()
-        _ = connection.head("/1")
-        _ = connection.readCompleted()
-        #expect(connection.requestTimedOut() == ["close"], "a route that reads does not help")
-        connection = Connection()
         _ = connection.request("/1")
         #expect(connection.requestTimedOut() == [])
+    }
+
+    /// 244 KB of a registration by 64 kbit/s.
+    @Test(arguments: [false, true]) func aBodyMayBeSlow(isHTTP2: Bool) {
+        var connection = Connection(isHTTP2: isHTTP2)
+        _ = connection.head("/1", ["Content-Length": "249856"])
+        #expect(connection.readCompleted() == ["request timer", "respond /1…"])
+        let second = String(repeating: "x", count: 8_000)
+        for number in 1..<32 {
+            _ = connection.body(second)
+            #expect(connection.wait(.seconds(1)) == ["request timer"], "after \(number) s")
+        }
+        #expect(connection.end() == ["cancel request timer", "end body"])
+    }
+
+    /// A pause uses up the time that bytes earn again.
+    @Test func aBodyMayPause() {
+        var connection = Connection()
+        _ = connection.head("/1")
+        _ = connection.readCompleted()
+        for _ in 0..<3 {
+            #expect(connection.wait(.seconds(29)) == ["request timer"])
+            _ = connection.body(String(repeating: "x", count: 29 * 4_096))
+        }
+    }
+
+    /// Who sends a byte now and then has its 408, and occupies nothing more.
+    @Test(arguments: [false, true], [1, 3_000])
+    func aBodyThatIsTooSlowIsOver(isHTTP2: Bool, bytesPerSecond: Int) {
+        var connection = Connection(isHTTP2: isHTTP2)
+        _ = connection.head("/1", ["Content-Length": "8000000"])
+        _ = connection.readCompleted()
+        let second = String(repeating: "x", count: bytesPerSecond)
+        var (actions, seconds) = (["request timer"], 0)
+        while actions == ["request timer"], seconds < 1_000 {
+            _ = connection.body(second)
+            actions = connection.wait(.seconds(1))
+            seconds += 1
+        }
+        #expect(actions == ["fail body ProblemDetails"])
+        // The nearer it is to 4 KiB a second, the longer its 30 seconds last.
+        #expect((bytesPerSecond == 1 ? 30...31 : 100...120).contains(seconds), "\(seconds)")
+        #expect(connection.machine.responseBegins()?.isLast == true)
+        #expect(
+            connection.written() == (isHTTP2 ? ["request timer", "reset stream"] : ["linger"]))
+        #expect(connection.body("x") == [])
+    }
+
+    /// However fast it is: the bytes that it holds are needed by others.
+    @Test func aBodyIsOverAfterFiveMinutes() {
+        var connection = Connection()
+        _ = connection.head("/1")
+        _ = connection.readCompleted()
+        for _ in 0..<299 {
+            _ = connection.body(String(repeating: "x", count: 10_000))
+            #expect(connection.wait(.seconds(1)) == ["request timer"])
+        }
+        #expect(connection.wait(.seconds(1)) == ["fail body ProblemDetails"])
+    }
+
+    /// While the gateway does not read, as for the budget of bytes, the peer cannot send.
+    @Test func timeInWhichNothingIsReadDoesNotCount() {
+        var connection = Connection()
+        _ = connection.head("/1")
+        _ = connection.readCompleted()
+        #expect(connection.wait(.seconds(20)) == ["request timer"])
+        connection.bodyFilled()
+        #expect(connection.wait(.seconds(1_000)) == ["request timer"])
+        _ = connection.bodyWanted()
+        #expect(connection.wait(.seconds(9)) == ["request timer"])
+        #expect(connection.wait(.seconds(1)) == ["fail body ProblemDetails"])
+        // Nor does the response to an earlier request.
+        connection = Connection()
+        _ = connection.request("/1")
         _ = connection.head("/2")
-        #expect(connection.requestTimedOut() == ["close"])
+        #expect(connection.readCompleted() == ["request timer"])
+        #expect(connection.wait(.seconds(1_000)) == ["request timer"])
+        #expect(connection.written() == ["idle timer 1075", "respond /2…"])
+        #expect(connection.wait(.seconds(29)) == ["request timer"])
+        #expect(connection.wait(.seconds(1)) == ["fail body ProblemDetails"])
     }
 
     @Test func anIdleConnectionEnds() {
@@ -619,6 +739,8 @@ extension HTTPConnectionMachine.Action {
         case .refuse(let problem, let omitsBody):
             "refuse \(problem.status)\(omitsBody ? " without a body" : "")"
         case .close: "close"
+        case .linger: "linger"
+        case .resetStream: "reset stream"
         case .closeOutput: "close output"
         case .read: "read"
         case .startRequestTimer: "request timer"

@@ -145,4 +145,18 @@ import Testing
         #expect(read.stalls == [true])
         for fixture in [stalled, read] { fixture.writer?.stop() }
     }
+
+    /// Heartbeats that the peer accepts show that it reads.
+    @Test func anEventStreamKeepsTheConnectionOfAnUnreadAnswer() throws {
+        let loop = EmbeddedEventLoop()
+        let progress = ResponseProgress()
+        let stalled = try Fixture(isHTTP2: true, progress, loop: loop)
+        try stalled.answer(bytes: 10)
+        for _ in 0..<2 {
+            loop.advanceTime(by: .seconds(15))
+            progress.last = loop.now
+        }
+        #expect(stalled.stalls == [false])
+        stalled.writer?.stop()
+    }
 }

@@ -1,0 +1,33 @@
+import NIOCore
+
+/// The time that a peer has for the body of a request. Bytes that arrive extend it, and it stands
+/// still while the gateway does not read. A pure value: the caller passes the time.
+struct BodyDeadline {
+    private let settings: ConnectionSettings
+    /// The end of the time by the peer's pace, and of all of it.
+    private var due: NIODeadline
+    private var last: NIODeadline
+    /// `nil` while the gateway reads.
+    private var heldSince: NIODeadline?
+
+    init(_ settings: ConnectionSettings, now: NIODeadline) {
+        self.settings = settings
+        (due, last) = (now + settings.bodyPause, now + settings.bodyTimeout)
+    }
+
+    mutating func received(_ count: Int, now: NIODeadline) {
+        let earned = Int64(count) * 1_000_000_000 / Int64(settings.bodyBytesPerSecond)
+        due = min(due + TimeAmount.nanoseconds(earned), now + settings.bodyPause)
+    }
+
+    mutating func reads(_ isReading: Bool, now: NIODeadline) {
+        let held = heldSince.map { now - $0 } ?? .zero
+        if isReading { (due, last) = (due + held, last + held) }
+        heldSince = isReading ? nil : heldSince ?? now
+    }
+
+    /// The time when it is over, unless more arrives; always later while the gateway does not read.
+    func end(now: NIODeadline) -> NIODeadline {
+        heldSince == nil ? min(due, last) : now + settings.bodyPause
+    }
+}
