@@ -34,6 +34,65 @@ struct HonestPostTests {
         #expect(run.output == "50 posts\n")
     }
 
+    /// An answer may come before the body has been sent, as it depends on the head only.
+    @Test("Early answers are read, and cost no connection that can go on")
+    func earlyAnswers() async throws {
+        let target = try await Target.shared()
+        let url = "\(target.process.url)/v1/apps/\(Target.app)/changes"
+        let run = try await elsewhere {
+            try GatewayProcess.run(
+                ["python3", "-c", Self.early, url, target.process.ca, target.backend],
+                program: "/usr/bin/env", seconds: 3 * Patience.seconds)
+        }
+        #expect(run.exit == .status(0), "\(run.output)")
+        #expect(run.output == "61 answers\n")
+    }
+
+    /// Posts what is refused, and then what is not, with `http.client`; and 4 MB in 4 seconds.
+    private static let early = """
+        import http.client, json, ssl, sys, time, urllib.parse
+        url, ca, token = sys.argv[1:]
+        parts = urllib.parse.urlsplit(url)
+        headers = {"Authorization": "Bearer " + token,
+                   "Content-Type": "application/cloudevents+json"}
+        refused = dict(headers, **{"Content-Encoding": "gzip"})
+
+        def connect():
+            connection = http.client.HTTPSConnection(
+                parts.netloc, context=ssl.create_default_context(cafile=ca))
+            connection.connect()
+            # A connection that ended is an error here.
+            connection.auto_open = 0
+            return connection
+
+        def expect(connection, status):
+            answer = connection.getresponse()
+            text = answer.read()
+            assert answer.status == status, (answer.status, text)
+            return answer
+
+        answers = 0
+        connection = connect()
+        for number in range(30):
+            body = json.dumps({"specversion": "1.0", "type": "t", "source": "honest-early",
+                               "id": str(number), "data": {"entity": "CharacterDetail",
+                               "id": "nobody", "properties": ["avatar"]}})
+            for fields, status in [(refused, 415), (headers, 202)]:
+                connection.request("POST", parts.path, body, fields)
+                expect(connection, status)
+                answers += 1
+        connection = connect()
+        connection.putrequest("POST", parts.path)
+        for name, value in dict(refused, **{"Content-Length": "4000000"}).items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        for _ in range(40):
+            connection.send(b"x" * 100000)
+            time.sleep(0.1)
+        assert expect(connection, 415).getheader("Connection") == "close"
+        print(answers + 1, "answers")
+        """
+
     /// Posts with `http.client`, or with curl for HTTP/2, and fails when the connection ends.
     private static let program = """
         import http.client, json, os, subprocess, sys, urllib.parse
