@@ -17,11 +17,13 @@ package struct EngineServices: Sendable {
     package let logger: Logger
     /// The logger of pushes' problems.
     package let pushLogger: Logger
+    /// Where the ends of streams are logged that clients cause; `nil` for nowhere.
+    package let sampledLog: SampledLog?
 
     package init(
         signer: NotificationSigner, metrics: GatewayMetrics, tlsSettings: TLSServerSettings,
         eventLoops: [any EventLoop], clock: GatewayClock, tracing: GatewayTracing? = nil,
-        logger: Logger, pushLogger: Logger? = nil
+        logger: Logger, pushLogger: Logger? = nil, sampledLog: SampledLog? = nil
     ) {
         self.signer = signer
         self.metrics = metrics
@@ -31,6 +33,7 @@ package struct EngineServices: Sendable {
         self.tracing = tracing
         self.logger = logger
         self.pushLogger = pushLogger ?? logger
+        self.sampledLog = sampledLog
     }
 }
 
@@ -89,7 +92,8 @@ package struct EngineParts: Sendable {
                     settings: configuration.streams, tlsSettings: services.tlsSettings,
                     signer: services.signer, registry: registry, metrics: services.metrics,
                     cursors: cursors, clock: services.clock, push: push,
-                    tracing: services.tracing, logger: services.logger)
+                    tracing: services.tracing, logger: services.logger,
+                    sampledLog: services.sampledLog)
             })
         self.loops = loops
         accepted = AcceptedChanges(startedAt: state.shard.position)

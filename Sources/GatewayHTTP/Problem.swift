@@ -219,8 +219,9 @@ package enum Problem {
     }
 
     static let tooManyStreams = ProblemDetails(
-        status: 429, code: "too-many-streams", title: "The client has too many streams",
-        detail: "Close one of them first.", retryAfter: 5)
+        status: 429, code: "too-many-streams", title: "The client has too many waiting polls",
+        detail: "A newer one has taken the place of this one (`streams.perClient`).",
+        retryAfter: 5)
 
     /// - Parameter retryAfter: The seconds until a request is admitted again.
     static func rateLimited(

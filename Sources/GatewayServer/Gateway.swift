@@ -183,7 +183,7 @@ package struct Gateway: Sendable {
         let services = EngineServices(
             signer: signer, metrics: metrics, tlsSettings: tlsSettings,
             eventLoops: Array(group.makeIterator()), clock: clock, tracing: tracing, logger: logger,
-            pushLogger: log.logger("timeline-gateway.push"))
+            pushLogger: log.logger("timeline-gateway.push"), sampledLog: sampledLog)
         switch backing {
         case .directory(let store):
             node = nil

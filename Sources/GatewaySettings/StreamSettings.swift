@@ -13,6 +13,9 @@ package struct StreamSettings: Sendable, Equatable {
     /// The reconnection times sent when the gateway stops, spread so that readers do not all return
     /// at once.
     package var drainRetryMilliseconds = 500...5_000
+    /// The reconnection time sent to the reader whose place a newer stream of its client takes. It
+    /// takes another one's place when it comes back, so it is not to come back soon.
+    package var replacedRetryMilliseconds = 60_000
 
     /// Creates the default settings.
     package init() {}

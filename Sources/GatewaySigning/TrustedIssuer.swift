@@ -73,6 +73,9 @@ package struct TokenPolicy: Sendable, Equatable {
         self.denied = denied
     }
 
+    /// Returns the end of a token's validity, seconds since 1970.
+    package func end(of token: VerifiedToken) -> Int64 { token.expires.addingClamped(leeway) }
+
     /// Returns the entry for tokens of an issuer with a key: of several with this `iss` the first
     /// that has the key, or otherwise the first.
     func issuer(_ iss: String, kid: String) -> TrustedIssuer? {

@@ -1,4 +1,3 @@
-import GatewayCore
 import GatewayDocuments
 import GatewaySettings
 import GatewaySigning
@@ -6,6 +5,7 @@ import Synchronization
 import Testing
 import WidgetModel
 
+@testable import GatewayCore
 @testable import GatewayEngine
 @testable import GatewayHTTP
 
@@ -94,27 +94,45 @@ import WidgetModel
 }
 
 @Suite struct RegistryTests {
-    @Test func aClientHoldsAsManyStreamsAsItMay() {
+    private func stream(_ number: UInt32, isPoll: Bool = false) -> Registry.OpenStream {
+        .init(
+            loop: LoopIndex(number % 2), id: StreamID(slot: number, serial: 0), isPoll: isPoll)
+    }
+
+    @Test func `a stream too many takes the place of the client's oldest of its kind`() {
         let registry = Registry(streamsMax: 2)
         let key = ClientKey(app: "a", client: "c")
-        #expect(registry.admitStream(key))
-        #expect(registry.admitStream(key))
-        #expect(!registry.admitStream(key))
-        #expect(registry.admitStream(ClientKey(app: "b", client: "c")))
-        registry.releaseStream(key)
-        #expect(registry.admitStream(key))
+        func release(_ stream: Registry.OpenStream) {
+            registry.releaseStream(key, stream, toldUpTo: 0, kinds: nil)
+        }
+        for number: UInt32 in [0, 1] {
+            #expect(registry.noteStream(key, stream(number)) == nil)
+            #expect(registry.noteStream(key, stream(10 + number, isPoll: true)) == nil)
+        }
+        #expect(registry.noteStream(ClientKey(app: "b", client: "c"), stream(20)) == nil)
+        #expect(registry.noteStream(key, stream(2)) == stream(0))
+        #expect(registry.noteStream(key, stream(12, isPoll: true)) == stream(10, isPoll: true))
+        // It is counted no more when it ends at last.
+        release(stream(0))
+        #expect(registry.noteStream(key, stream(3)) == stream(1))
+        release(stream(3))
+        #expect(registry.noteStream(key, stream(4)) == nil)
+        for number: UInt32 in [2, 4] { release(stream(number)) }
+        #expect(registry.channel(key) == .stream, "its polls wait")
+        for number: UInt32 in [11, 12] { release(stream(number, isPoll: true)) }
+        #expect(registry.channel(key) == .poll)
     }
 
     @Test func whoHoldsAStreamWasSeen() {
         let registry = Registry(streamsMax: 2)
         let key = ClientKey(app: "a", client: "c")
         #expect(registry.takeSeen(now: 1).isEmpty)
-        #expect(registry.admitStream(key))
+        #expect(registry.noteStream(key, stream(1)) == nil)
         for now in [Int64(5), 7] {
             let seen = registry.takeSeen(now: now)
             #expect(seen.map(\.key) == [key] && seen.map(\.at) == [now])
         }
-        registry.releaseStream(key)
+        registry.releaseStream(key, stream(1), toldUpTo: 0, kinds: nil)
         #expect(registry.takeSeen(now: 9).isEmpty)
     }
 

@@ -35,6 +35,17 @@ import Testing
         #expect(try client.read(9_000) == pattern(9_000, seed: 2))
     }
 
+    /// A reader that vanishes between two heartbeats, 15 s, is noticed within a minute.
+    @Test func `the kernel ends a connection whose peer acknowledges nothing for 40 s`() throws {
+        let server = try server()
+        defer { server.stop() }
+        let client = try server.client().handshake()
+        try client.write(pattern(1))
+        let channel = try server.connection().channel
+        let timeout = NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT)
+        #expect(try channel.getOption(.tcpOption(timeout)).wait() == 40_000)
+    }
+
     /// Bytes that arrive with the last message of the handshake, in pieces of any size, are not
     /// lost.
     @Test func theFirstBytesMayComeInAnyPieces() throws {

@@ -35,6 +35,11 @@ extension ClientDirectory {
     /// Longer rebuilds count as this many seconds.
     private static let rebuildSecondsMax = 3_600.0
 
+    /// Records that a client asks for a stream. The store is told of it once the stream is open.
+    package func arrived(_ key: ClientKey) {
+        registry.noteSeen(key, now: clock.wallMilliseconds(), isStored: true)
+    }
+
     /// Records that a client resumes from `sequence`, for all its subscriptions.
     ///
     /// - Parameter channel: The channel that notifies it from now on; `nil` if it is unchanged.

@@ -31,23 +31,19 @@ package final class Registry: Sendable {
         var isSinceStart = false
     }
 
+    /// An open stream, or a poll that waits.
+    package struct OpenStream: Sendable, Equatable {
+        let loop: LoopIndex
+        let id: StreamID
+        let isPoll: Bool
+    }
+
     fileprivate struct Streams {
-        var count = 0
-        /// The loop of the most recent stream.
-        var loop: LoopIndex?
-        /// The loops of other streams, which few clients have.
-        var others: [LoopIndex] = []
+        var newest: OpenStream
+        /// The others, oldest first, which few clients have.
+        var others: [OpenStream] = []
 
-        var loops: [LoopIndex] { (loop.map { [$0] } ?? []) + others }
-
-        /// Records that a stream on that loop ended.
-        mutating func leave(_ left: LoopIndex) {
-            if let place = others.firstIndex(of: left) {
-                others.remove(at: place)
-            } else if loop == left {
-                loop = others.popLast()
-            }
-        }
+        var loops: [LoopIndex] { [newest.loop] + others.map(\.loop) }
     }
 
     fileprivate struct Part {
@@ -62,7 +58,8 @@ package final class Registry: Sendable {
     private let parts = (0..<partCount).map { _ in Mutexed(Part()) }
     private let streamsMax: Int
 
-    /// Creates an empty registry that allows each client `streamsMax` streams.
+    /// Creates an empty registry that allows each client `streamsMax` streams, and as many polls
+    /// that wait.
     package init(streamsMax: Int) {
         self.streamsMax = streamsMax
     }
@@ -193,7 +190,7 @@ package final class Registry: Sendable {
     /// Returns the sequence up to which a client has acknowledged, and the loop of its stream.
     func acknowledged(_ key: ClientKey) -> (sequence: UInt64, loop: LoopIndex?)? {
         withPart(of: key) { part in
-            part.records[key].map { ($0.acknowledged, part.streams[key]?.loop) }
+            part.records[key].map { ($0.acknowledged, part.streams[key]?.newest.loop) }
         }
     }
 
@@ -240,38 +237,33 @@ package final class Registry: Sendable {
 
     // MARK: Streams
 
-    /// Reserves a stream; returns `false` if the client already has the maximum number.
-    package func admitStream(_ key: ClientKey) -> Bool {
+    /// Records a stream that was opened, or a poll that begins to wait.
+    ///
+    /// - Returns: The client's oldest of the same kind, if it has more than it may now. It is
+    ///   recorded no more; the caller has it ended.
+    func noteStream(_ key: ClientKey, _ stream: OpenStream) -> OpenStream? {
         withPart(of: key) { part in
-            let count = part.streams[key]?.count ?? 0
-            guard count < streamsMax else { return false }
-            part.streams[key, default: Streams()].count = count + 1
-            return true
+            guard let before = part.streams[key]?.newest else {
+                part.streams[key] = Streams(newest: stream)
+                return nil
+            }
+            part.streams[key]?.newest = stream
+            part.streams[key]?.others.append(before)
+            let alike = part.streams[key]?.others.filter { $0.isPoll == stream.isPoll } ?? []
+            guard alike.count >= streamsMax, let oldest = alike.first else { return nil }
+            part.remove(oldest, of: key)
+            return oldest
         }
     }
 
-    /// Records the loop on which a reserved stream was opened.
-    func noteStream(_ key: ClientKey, on loop: LoopIndex) {
-        withPart(of: key) { part in
-            if let before = part.streams[key]?.loop { part.streams[key]?.others.append(before) }
-            part.streams[key]?.loop = loop
-        }
-    }
-
-    /// Releases a stream.
-    package func releaseStream(_ key: ClientKey) {
-        withPart(of: key) { $0.countStreamOut(key) }
-    }
-
-    /// Releases a stream that was open on a loop, and records the sequence up to which it had
-    /// delivered, for some kinds or for all.
+    /// Releases a stream that has ended, and records the sequence up to which it had delivered, for
+    /// some kinds or for all.
     func releaseStream(
-        _ key: ClientKey, on loop: LoopIndex, toldUpTo sequence: UInt64, kinds: Set<String>?
+        _ key: ClientKey, _ stream: OpenStream, toldUpTo sequence: UInt64, kinds: Set<String>?
     ) {
         withPart(of: key) { part in
             part.records[key]?.hearing.streamed(upTo: sequence, kinds: kinds)
-            part.streams[key]?.leave(loop)
-            part.countStreamOut(key)
+            part.remove(stream, of: key)
         }
     }
 
@@ -365,16 +357,19 @@ extension Registry.Part {
     fileprivate func seen(_ key: ClientKey, _ entry: Registry.Entry) -> Registry.Seen {
         Registry.Seen(
             record: entry.record, hearing: entry.hearing, loops: streams[key]?.loops ?? [],
-            streams: streams[key]?.count ?? 0, seenAt: entry.contact.at,
+            streams: streams[key].map { $0.others.count + 1 } ?? 0, seenAt: entry.contact.at,
             isSeen: entry.contact.isSinceStart)
     }
 
-    fileprivate mutating func countStreamOut(_ key: ClientKey) {
-        guard let count = streams[key]?.count else { return }
-        if count > 1 {
-            streams[key]?.count = count - 1
-        } else {
-            streams[key] = nil
+    fileprivate mutating func remove(_ stream: Registry.OpenStream, of key: ClientKey) {
+        if let place = streams[key]?.others.firstIndex(of: stream) {
+            streams[key]?.others.remove(at: place)
+        } else if streams[key]?.newest == stream {
+            if let next = streams[key]?.others.popLast() {
+                streams[key]?.newest = next
+            } else {
+                streams[key] = nil
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ package enum SampledEvent: String, Sendable {
     case failedHandshake = "a TLS handshake failed"
     case endedConnection = "a connection or a request was ended because of its peer"
     case rateLimit = "requests exceed a rate"
+    case replacedStream = "a stream or poll was ended for a newer one of its client"
     case failingPush = "pushes to a client begin to fail"
     case succeedingPush = "pushes to a client succeed again"
     case pushAlert = "pushes need an operator"

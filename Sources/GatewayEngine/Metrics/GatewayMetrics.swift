@@ -22,6 +22,7 @@ package final class GatewayMetrics: Sendable {
     let streamsOpened: CoreMetrics.Counter
     let streamsLagged: CoreMetrics.Counter
     let streamsStalled: CoreMetrics.Counter
+    let streamsReplaced: CoreMetrics.Counter
     package let answersUnread: CoreMetrics.Counter
     package let polls: CoreMetrics.Counter
     let acknowledgements: CoreMetrics.Counter
@@ -56,6 +57,7 @@ package final class GatewayMetrics: Sendable {
         streamsOpened = counter(.streamsOpened)
         streamsLagged = counter(.streamsLagged)
         streamsStalled = counter(.streamsStalled)
+        streamsReplaced = counter(.streamsReplaced)
         answersUnread = counter(.answersUnread)
         polls = counter(.polls)
         acknowledgements = counter(.acknowledgements)

@@ -87,6 +87,9 @@ extension MetricFamily {
         "streams_lagged", .counter, "Times a stream's send buffer was full.")
     static let streamsStalled = own(
         "streams_stalled", .counter, "Streams closed because the client did not read.")
+    static let streamsReplaced = own(
+        "streams_replaced", .counter,
+        "Streams and waiting polls ended because the client began more than `streams.perClient`.")
     package static let streamsEnded = own(
         "streams_ended_for_input", .counter, labels: [Label("reason", valuesMax: 4)],
         "Streams closed because of what the client sent: `flood`: too much data; "
@@ -266,7 +269,7 @@ extension MetricFamily {
         freshnessDecided, freshnessSent, freshnessConfirmed, oldestUnconfirmed, rebuildSeconds,
         changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,
         clients, appClients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
-        streamsEnded,
+        streamsReplaced, streamsEnded,
         streamSeconds, deliveries, signatures, polls, acknowledgements, rebuildFailures,
         pushes, pushSeconds, pushStandings, pushEvents, providerTokenAge,
         logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,

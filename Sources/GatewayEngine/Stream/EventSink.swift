@@ -17,6 +17,12 @@ package protocol EventSink: AnyObject {
     func send(_ blocks: ByteBuffer) -> SinkResult
     /// Ends the stream gracefully, after `farewell` if there is one.
     func end(_ farewell: ByteBuffer?)
+    /// Ends the stream because a newer one of its client has taken its place.
+    func endReplaced(_ farewell: ByteBuffer)
+}
+
+extension EventSink {
+    package func endReplaced(_ farewell: ByteBuffer) { end(farewell) }
 }
 
 /// Blocks of an event stream, prepared once for all their recipients.

@@ -70,7 +70,7 @@ extension ShardLoop {
         scheduleWindow()
     }
 
-    private func tick() {
+    func tick() {
         guard !isDraining else { return }
         let due = timer.heartbeats.advance()
         publishFigures()

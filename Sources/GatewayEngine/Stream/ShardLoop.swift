@@ -24,7 +24,7 @@ package final class ShardLoop: @unchecked Sendable {
         let kinds: Set<String>?
         /// The token that admitted it; the stream ends when the token is no longer valid.
         let grant: StreamGrant
-        /// The token's expiry, in seconds since 1970; the stream ends with it.
+        /// The end of the token's validity, in seconds since 1970; the stream ends with it.
         let expires: Int64
 
         package init(
@@ -74,6 +74,7 @@ package final class ShardLoop: @unchecked Sendable {
         let token: VerifiedToken
         /// Whether the push scheduler knows of the stream.
         let isNoted: Bool
+        let isPoll: Bool
         /// The kinds to which it is limited.
         let kinds: Set<String>?
         /// The time of opening, in monotonic milliseconds.
@@ -115,6 +116,8 @@ package final class ShardLoop: @unchecked Sendable {
     /// `nil` where nothing is traced.
     let tracing: GatewayTracing?
     let logger: Logger
+    /// Where the ends of streams are logged that clients cause; `nil` for nowhere.
+    let sampledLog: SampledLog?
     private let tlsSettings: TLSServerSettings
     private let inbox = Mutex<(messages: [LogMessage], isScheduled: Bool)>(([], false))
     /// Messages taken from the inbox that wait for a later turn.
@@ -151,7 +154,7 @@ package final class ShardLoop: @unchecked Sendable {
         loop: any EventLoop, index: LoopIndex, shard: Shard, settings: StreamSettings,
         tlsSettings: TLSServerSettings, signer: NotificationSigner, registry: Registry,
         metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, push: PushLoop?,
-        tracing: GatewayTracing?, logger: Logger
+        tracing: GatewayTracing?, logger: Logger, sampledLog: SampledLog?
     ) {
         self.loop = loop
         self.index = index
@@ -168,6 +171,7 @@ package final class ShardLoop: @unchecked Sendable {
         self.push = push
         self.tracing = tracing
         self.logger = logger
+        self.sampledLog = sampledLog
         reachedPosition.store(shard.position, ordering: .relaxed)
     }
 
@@ -351,16 +355,16 @@ package final class ShardLoop: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Opens a reserved stream, by the registration in force. It receives the catch-up or, if there
-    /// is none, its current cursor.
+    /// Opens a stream, by the registration in force. It receives the catch-up or, if there is none,
+    /// its current cursor.
     ///
     /// - Parameter makeCarrier: Called when the stream can be opened, with the position at which
     ///   the client actually resumes; returns `nil` if the connection is gone.
-    /// - Throws: ``Failure``; the caller must then release the reserved stream and close what it
-    ///   made.
+    /// - Returns: Also the stream whose place it takes, for ``ShardLoops/end(_:)``.
+    /// - Throws: ``Failure``; the caller must then close what it made.
     package func open(
         _ opening: Opening, on makeCarrier: (ResumePoint) -> Carrier?
-    ) throws(Failure) -> StreamID {
+    ) throws(Failure) -> (id: StreamID, replaced: Registry.OpenStream?) {
         loop.assertInEventLoop()
         guard !isDraining, !writing.isPumping else { throw .unavailable }
         let record = try record(for: opening)
@@ -396,13 +400,14 @@ package final class ShardLoop: @unchecked Sendable {
         details[Int(id.slot)] = SessionDetail(
             key: opening.key, token: opening.grant.token,
             isNoted: notePush(opening, point, record, isStream: wantsHeartbeat),
-            kinds: opening.kinds, openedAt: now)
+            isPoll: !wantsHeartbeat, kinds: opening.kinds, openedAt: now)
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
-        registry.noteStream(opening.key, on: index)
+        let replaced = registry.noteStream(
+            opening.key, .init(loop: index, id: id, isPoll: !wantsHeartbeat))
         note(id, wantsHeartbeat: wantsHeartbeat, expires: opening.expires)
         if !shard.output.isEmpty { pump() } else if wantsHeartbeat { sendHeartbeat(id) }
-        return id
+        return (id, replaced)
     }
 
     /// Reports a stream to the push scheduler, which may save a push; waiting polls are not
@@ -429,7 +434,9 @@ package final class ShardLoop: @unchecked Sendable {
         details[Int(id.slot)] = nil
         shard.close(id)
         if detail.isNoted { push?.submit([.streamEnded(detail.key)]) }
-        registry.releaseStream(detail.key, on: index, toldUpTo: told, kinds: detail.kinds)
+        registry.releaseStream(
+            detail.key, .init(loop: index, id: id, isPoll: detail.isPoll), toldUpTo: told,
+            kinds: detail.kinds)
         registry.noteSeen(detail.key, now: clock.wallMilliseconds())
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)
     }

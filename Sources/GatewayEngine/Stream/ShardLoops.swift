@@ -17,4 +17,10 @@ package struct ShardLoops: Sendable {
     package func shard(of loop: any EventLoop) -> ShardLoop? {
         byLoop[ObjectIdentifier(loop)]
     }
+
+    /// Ends a stream, or a poll that waits, whose place a newer one of its client has taken.
+    package func end(_ replaced: Registry.OpenStream) {
+        let shard = all[Int(replaced.loop)]
+        shard.loop.execute { shard.endReplaced(replaced.id) }
+    }
 }

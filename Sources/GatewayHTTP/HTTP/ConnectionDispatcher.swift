@@ -63,7 +63,7 @@ final class ConnectionDispatcher: Reception {
             let identified = try? admission.identify(
                 request, from: nil, certificateURIs: { connection.peerCertificateURIs }),
             admission.isPrepared(identified), let admitted = try? admission.admit(identified),
-            admitted.newClaims == nil, admission.admitStream(admitted.key)
+            admitted.newClaims == nil, admission.hasRoom
         else { return nil }
         connection.becomeStream()
         return AdmittedConnection(
@@ -88,7 +88,7 @@ final class ConnectionDispatcher: Reception {
         for one in connections {
             shard.whenReached(one.admitted.head, in: one.admitted.cursor.epoch) {
                 do throws(ShardLoop.Failure) {
-                    _ = try shard.open(one.admitted.opening) { point in
+                    _ = try admission.open(one.admitted.opening, on: shard) { point in
                         // Cursors may have been voided in the meantime.
                         let head =
                             point == one.admitted.cursor.point
@@ -96,7 +96,6 @@ final class ConnectionDispatcher: Reception {
                         return .connection(one.connection, head: head)
                     }
                 } catch {
-                    admission.registry.releaseStream(one.admitted.key)
                     if case .refused(let error) = error {
                         shard.end(one.connection, after: rejection(error, admission))
                     }

@@ -28,10 +28,8 @@ extension HTTPConnectionHandler {
         // While the registration was read, the connection may have ended.
         guard machine.isAdmitting, let context else { return }
         guard let admission = setup.admission,
-            let admitted = try? admission.admit(identified),
-            admission.admitStream(admitted.key)
+            let admitted = try? admission.admit(identified), admission.hasRoom
         else { return decline() }
-        reservation = admitted.key
         guard let claims = admitted.newClaims else {
             return openWhenReached(admitted, on: shard)
         }
@@ -64,7 +62,6 @@ extension HTTPConnectionHandler {
 
     /// Lets a route respond.
     private func decline() {
-        releaseReservation()
         guard let context else { return }
         perform(machine.streamDeclined(now: context.eventLoop.now))
     }
@@ -87,10 +84,8 @@ extension HTTPConnectionHandler {
             }
             return
         }
-        // From here on the shard counts the stream; if it does not open it, the catch releases it.
-        reservation = nil
         do throws(ShardLoop.Failure) {
-            let id = try shard.open(admitted.opening) {
+            let id = try admission.open(admitted.opening, on: shard) {
                 carrier(
                     EventStreamHead(admission, admitted, from: $0), tls: tls, context: context)
             }
@@ -103,7 +98,6 @@ extension HTTPConnectionHandler {
                 close()
             }
         } catch {
-            admission.registry.releaseStream(admitted.key)
             switch error {
             // Nothing was sent yet: the route responds with the reason.
             case .refused: decline()
@@ -124,15 +118,8 @@ extension HTTPConnectionHandler {
         return .sink(self, wantsHeartbeat: true)
     }
 
-    private func releaseReservation() {
-        guard let key = reservation else { return }
-        reservation = nil
-        setup.admission?.registry.releaseStream(key)
-    }
-
     /// Releases the stream, because the channel is gone.
     func closeStream() {
-        releaseReservation()
         guard let (shard, id) = stream else { return }
         stream = nil
         shard.close(id)
@@ -153,5 +140,7 @@ extension HTTPConnectionHandler: EventSink {
         if let farewell { _ = send(farewell) }
         machine.streamEnded()
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        // A reader that does not accept the end must not keep the HTTP/2 stream.
+        perform([.startIdleTimer(context.eventLoop.now + setup.settings.answerTimeout)])
     }
 }

@@ -40,10 +40,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private var pieces: Task<Void, Never>?
     private var requestTimer: Scheduled<Void>?
     private var idleTimer: Scheduled<Void>?
-    /// The client whose event stream is reserved and not open yet.
-    var reservation: ClientKey?
     /// The event stream that the shard writes through this handler (HTTP/2).
     var stream: (shard: ShardLoop, id: StreamID)?
+    private var isPeerGone = false
+    private var onPeerGone: (() -> Void)?
 
     /// - Parameter progress: The progress of all responses of the connection.
     init(
@@ -82,6 +82,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         pieces?.cancel()
         writer.stop()
         perform(machine.channelClosed())
+        peerWent()
         closeStream()
         context = nil
     }
@@ -115,10 +116,29 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case is ChannelShouldQuiesceEvent: perform(machine.quiesce())
-        case ChannelEvent.inputClosed: perform(machine.inputClosed())
-        case is HTTP2InputClosed: perform(machine.connectionInputClosed())
+        case ChannelEvent.inputClosed:
+            perform(machine.inputClosed())
+            // In HTTP/2 only the request has ended.
+            if !isHTTP2 { peerWent() }
+        case is HTTP2InputClosed:
+            perform(machine.connectionInputClosed())
+            peerWent()
         default: context.fireUserInboundEventTriggered(event)
         }
+    }
+
+    /// Calls `body` once, when the peer has ended its side of the connection or its channel is gone;
+    /// at once if that is so already. It takes the place of an earlier one.
+    func whenPeerGoes(_ body: @escaping () -> Void) {
+        onPeerGone = body
+        if isPeerGone { peerWent() }
+    }
+
+    private func peerWent() {
+        isPeerGone = true
+        let body = onPeerGone
+        onPeerGone = nil
+        body?()
     }
 
     /// Whether a route is working, or its response is being written.

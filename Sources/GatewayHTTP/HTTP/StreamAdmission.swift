@@ -76,6 +76,7 @@ package struct StreamAdmission: Sendable {
         /// The cursor that the client presented.
         let cursor: JudgedCursor
         let kinds: Set<String>?
+        /// The end of the token's validity, in seconds since 1970.
         let expires: Int64
         /// The token that admitted it.
         let grant: StreamGrant
@@ -152,6 +153,8 @@ package struct StreamAdmission: Sendable {
         let newClaims = try authorizer.newClaims(request.token, record)
         try Self.requireRegistered(request.registration, record)
         let cursor = cursors.judge(request.cursor)
+        // It must not be forgotten before the stream is open.
+        if request.wantsStream { clients.arrived(key) }
         // A cursor presented for some kinds confirms nothing about the others.
         if request.kinds == nil, case .after(let sequence) = cursor.point {
             clients.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
@@ -159,8 +162,9 @@ package struct StreamAdmission: Sendable {
         return Admitted(
             key: key, terms: RegistrationTerms(vouched: request.token.attributes),
             newClaims: newClaims, isPushable: record.isPushable, cursor: cursor,
-            kinds: request.kinds, expires: request.token.expires, grant: request.grant,
-            head: head ?? records.head)
+            kinds: request.kinds,
+            expires: authorizer.access.verifier.policy.end(of: request.token),
+            grant: request.grant, head: head ?? records.head)
     }
 
     /// Requires that the client's registration digest, if it states one, is that of the
@@ -172,9 +176,18 @@ package struct StreamAdmission: Sendable {
         throw Problem.registrationMismatch(record.digest)
     }
 
-    /// Reserves a stream of the client, unless the client or the gateway has reached its maximum.
-    func admitStream(_ key: ClientKey) -> Bool {
-        loops.openStreams < streamsMax && registry.admitStream(key)
+    /// Whether the gateway can hold another stream. A client always can: see ``open(_:on:by:)``.
+    var hasRoom: Bool { loops.openStreams < streamsMax }
+
+    /// Opens a stream, or a poll that waits. If the client has more of them than it may, it takes the
+    /// place of the oldest.
+    func open(
+        _ opening: ShardLoop.Opening, on shard: ShardLoop,
+        by makeCarrier: (ResumePoint) -> ShardLoop.Carrier?
+    ) throws(ShardLoop.Failure) -> StreamID {
+        let (id, replaced) = try shard.open(opening, on: makeCarrier)
+        if let replaced { loops.end(replaced) }
+        return id
     }
 
     /// The cursor that a response states as the one at which it resumed.

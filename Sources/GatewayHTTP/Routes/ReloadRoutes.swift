@@ -9,8 +9,8 @@ import WidgetModel
 /// The route of a client's stale timelines: polls and long-polls. Streams reach it only to be
 /// rejected.
 extension GatewayRoutes {
-    /// The maximum wait of a long-poll, in seconds.
-    static let waitSecondsMax = 60
+    /// The maximum wait of a long-poll, in seconds: many proxies give up after a minute.
+    static let waitSecondsMax = 50
 
     func getReloads(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse
@@ -37,8 +37,6 @@ extension GatewayRoutes {
         }
         if reloads.wantsStream {
             // The connection's handler opens every admitted stream; this request was not admitted.
-            guard admission.registry.admitStream(admitted.key) else { throw Problem.tooManyStreams }
-            admission.registry.releaseStream(admitted.key)
             throw Problem.unavailable("The gateway has too many streams; retry later.")
         }
         let wait = Self.wait(request.head.headers.values(FieldName.prefer))
@@ -48,7 +46,7 @@ extension GatewayRoutes {
             if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
         }
         let answer = try await LongPoll.answer(
-            admitted, wait: wait, on: shard, registry: admission.registry)
+            admitted, wait: wait, on: shard, admission, channel: context.channel)
         let (stale, position) = (answer.stale, answer.position)
         if !isHead {
             admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
@@ -101,23 +99,29 @@ extension GatewayRoutes {
 enum LongPoll {
     typealias Answer = ShardLoop.PollAnswer
 
-    /// Asks the shard; with `wait` seconds, waits until something becomes stale.
+    /// Asks the shard; with `wait` seconds, waits until something becomes stale, or the client of
+    /// `channel` has gone.
+    ///
+    /// - Parameter channel: `nil` for a client that does not go.
+    /// - Throws: ``ProblemDetails``, also when a newer poll takes the place of this one.
     static func answer(
         _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,
-        registry: Registry
+        _ admission: StreamAdmission, channel: (any Channel)?
     ) async throws -> Answer {
         let promise = shard.loop.makePromise(of: Answer.self)
         shard.loop.execute {
             shard.whenReached(admitted.head, in: admitted.cursor.epoch) {
-                ask(admitted, wait: wait, on: shard, registry: registry, promise: promise)
+                ask(
+                    admitted, wait: wait, on: shard, admission, channel: channel,
+                    promise: promise)
             }
         }
         return try await promise.futureResult.get()
     }
 
     private static func ask(
-        _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop, registry: Registry,
-        promise: EventLoopPromise<Answer>
+        _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,
+        _ admission: StreamAdmission, channel: (any Channel)?, promise: EventLoopPromise<Answer>
     ) {
         let answer: Answer
         do throws(ShardLoop.Failure) {
@@ -130,10 +134,6 @@ enum LongPoll {
             promise.succeed(answer)
             return
         }
-        guard registry.admitStream(admitted.key) else {
-            promise.fail(Problem.tooManyStreams)
-            return
-        }
         let sink = LongPollSink()
         let opening = ShardLoop.Opening(
             key: admitted.key, terms: admitted.terms,
@@ -141,18 +141,20 @@ enum LongPoll {
             kinds: admitted.kinds, grant: admitted.grant, expires: admitted.expires)
         let id: StreamID
         do throws(ShardLoop.Failure) {
-            id = try shard.open(opening) { _ in .sink(sink, wantsHeartbeat: false) }
+            id = try admission.open(opening, on: shard) { _ in
+                .sink(sink, wantsHeartbeat: false)
+            }
         } catch {
-            registry.releaseStream(admitted.key)
             promise.fail(problem(error))
             return
         }
         let timer = shard.loop.assumeIsolated().scheduleTask(in: .seconds(Int64(wait))) {
             sink.end(nil)
         }
-        sink.wake = {
+        sink.wake = { isReplaced in
             timer.cancel()
             shard.close(id)
+            guard !isReplaced else { return promise.fail(Problem.tooManyStreams) }
             // Polled again from the client's own cursor: one answer, whatever became stale.
             do throws(ShardLoop.Failure) {
                 promise.succeed(try shard.poll(admitted.opening))
@@ -160,6 +162,9 @@ enum LongPoll {
                 promise.fail(problem(error))
             }
         }
+        guard let channel else { return }
+        let handler = try? channel.pipeline.syncOperations.handler(type: HTTPConnectionHandler.self)
+        if let handler { handler.whenPeerGoes { sink.end(nil) } } else { sink.end(nil) }
     }
 
     private static func problem(_ failure: ShardLoop.Failure) -> ProblemDetails {
@@ -172,7 +177,7 @@ enum LongPoll {
 
 /// Wakes a long-poll with the first frame.
 private final class LongPollSink: EventSink {
-    var wake: (() -> Void)?
+    var wake: ((_ isReplaced: Bool) -> Void)?
 
     func send(_ blocks: ByteBuffer) -> SinkResult {
         fire()
@@ -183,9 +188,13 @@ private final class LongPollSink: EventSink {
         fire()
     }
 
-    private func fire() {
+    func endReplaced(_ farewell: ByteBuffer) {
+        fire(isReplaced: true)
+    }
+
+    private func fire(isReplaced: Bool = false) {
         let wake = wake
         self.wake = nil
-        wake?()
+        wake?(isReplaced)
     }
 }

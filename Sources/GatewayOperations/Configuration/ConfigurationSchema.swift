@@ -201,7 +201,10 @@ package enum ConfigurationSchema {
             help: "Days after which a client that was not seen is removed."),
         option(
             "streams.perClient", kind: .number(1...64), default: "4",
-            help: "Maximum number of streams per client."),
+            help:
+                "Maximum number of streams per client, and of polls that wait. A further one takes "
+                + "the place of the client's oldest: the stream ends with a reconnection time of a "
+                + "minute, the poll with 429."),
         option(
             "streams.stall", kind: .duration, default: "30s",
             help:

@@ -8,6 +8,11 @@ package final class ListeningSocket: Sendable {
     /// The most connections that the kernel queues until they are accepted; it may queue fewer
     /// (`net.core.somaxconn`).
     private static let backlog: Int32 = 4_096
+    /// The time in milliseconds after which a connection ends whose peer acknowledges nothing of what
+    /// was sent (tcp(7), TCP_USER_TIMEOUT). With the default heartbeats a reader that vanished is
+    /// noticed within a minute. It also ends a peer that is there and accepts nothing for so long; the
+    /// limits of streams and responses that are not read are shorter.
+    private static let userTimeout: Int32 = 40_000
 
     let descriptor: Int32
     /// The port that was bound, even if port 0 was requested.
@@ -31,8 +36,9 @@ package final class ListeningSocket: Sendable {
             // Connections left by an earlier process must not block a configured port. A port that
             // the system chooses has none, and without the option it is exclusive.
             if address.port != 0 { try Self.set(descriptor, SOL_SOCKET, SO_REUSEADDR) }
-            // Accepted sockets inherit this on Linux.
+            // Accepted sockets inherit these on Linux.
             try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY)
+            try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, to: Self.userTimeout)
             let bound = address.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
             guard bound == 0 else { throw Self.failure("bind") }
             port = try Self.port(of: descriptor)
@@ -55,9 +61,11 @@ package final class ListeningSocket: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    private static func set(_ socket: Int32, _ level: Int32, _ option: Int32) throws {
-        var on: Int32 = 1
-        guard setsockopt(socket, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0
+    private static func set(
+        _ socket: Int32, _ level: Int32, _ option: Int32, to value: Int32 = 1
+    ) throws {
+        var value = value
+        guard setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
         else { throw failure("setsockopt") }
     }
 

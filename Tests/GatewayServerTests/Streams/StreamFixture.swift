@@ -159,15 +159,13 @@ final class StreamFixture: Sendable {
     func open(_ admitted: StreamAdmission.Admitted, on loop: Int = 0) async throws -> Reader {
         let shard = loops.all[loop]
         let reader = Reader(shard)
-        _ = admission.admitStream(admitted.key)
         let failure = try await shard.loop.submit { [admission] () -> ShardLoop.Failure? in
             do throws(ShardLoop.Failure) {
-                reader.id = try shard.open(admitted.opening) { _ in
+                reader.id = try admission.open(admitted.opening, on: shard) { _ in
                     .sink(reader, wantsHeartbeat: true)
                 }
                 return nil
             } catch {
-                admission.registry.releaseStream(admitted.key)
                 return error
             }
         }.get()
@@ -180,17 +178,13 @@ final class StreamFixture: Sendable {
         _ admitted: StreamAdmission.Admitted, on loop: Int = 0, wait: Int = 0
     ) async throws -> (stale: [String], cursor: String) {
         let answer = try await LongPoll.answer(
-            admitted, wait: wait, on: loops.all[loop], registry: engine.registry)
+            admitted, wait: wait, on: loops.all[loop], admission, channel: nil)
         return (answer.stale.words, cursors.text(answer.position, in: answer.epoch))
     }
 
-    /// Returns the number of streams that a client may still open. Takes all of them while it
-    /// counts, so nothing else may open one meanwhile.
-    func streamsLeft(of client: String) -> Int {
-        var count = 0
-        while admission.admitStream(Self.key(client)) { count += 1 }
-        for _ in 0..<count { engine.registry.releaseStream(Self.key(client)) }
-        return count
+    /// Whether a stream, or a poll that waits, is recorded for a client.
+    func hasStream(_ client: String) -> Bool {
+        engine.registry.channel(Self.key(client)) == .stream
     }
 
     /// The reader of one stream. Used on its event loop, except ``said()``.
