@@ -41,7 +41,8 @@ extension GatewayRequest {
     }
 
     /// Reads the whole body; a larger one is rejected before more than `limit` bytes are stored.
-    /// Its bytes count against the budget of request bodies until the request has its response.
+    /// Its bytes count against the budget of request bodies as they arrive, until the request has its
+    /// response. What is left of a large body counts at once: halves of large bodies help nobody.
     ///
     /// - Throws: 413; 415 if it is encoded; 503 if the budget is exhausted.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
@@ -61,21 +62,22 @@ extension GatewayRequest {
         case .pieces(let pieces, let demand):
             let length = header(FieldName.contentLength).flatMap { Int($0) }
             if let length { try require(length <= limit) }
-            // The body is not read further from the connection while it waits for the budget.
-            let step = 64 * 1024
-            var reserved = max(0, length ?? min(limit, step))
-            if reserved > 0 { try await account?.reserve(reserved) }
-            if reserved > ConnectionSettings.windowBytes { demand.permit(reserved) }
+            var reserved = 0
             var bytes: [UInt8] = []
-            bytes.reserveCapacity(reserved)
             for try await buffer in pieces {
                 let count = bytes.count + buffer.readableBytes
                 try require(count <= limit)
                 if count > reserved {
-                    let more = max(count - reserved, min(limit - reserved, max(step, reserved)))
-                    try await account?.reserve(more)
-                    reserved += more
-                    demand.permit(more)
+                    let isSmall = count <= RequestLimits.smallBodyMax
+                    let next = isSmall ? reserved + 4_096 : length ?? 2 * reserved
+                    let total = max(count, min(next, length ?? limit))
+                    // The body is not read further from the connection while it waits.
+                    try await account?.reserve(total - reserved)
+                    if !isSmall {
+                        demand.permit(total - reserved)
+                        bytes.reserveCapacity(total)
+                    }
+                    reserved = total
                 }
                 bytes.append(contentsOf: buffer.readableBytesView)
             }

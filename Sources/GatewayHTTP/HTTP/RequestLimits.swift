@@ -15,11 +15,14 @@ package final class RequestLimits: Sendable {
 
     /// The number of body bytes that cost as much as a request.
     private static let bytesPerToken = 16 * 1024
-    /// The maximum wait of a body for the budget; well within the time a request may take.
-    private static let bodyWait = TimeAmount.seconds(10)
-    /// The maximum number of bodies waiting for the budget; each occupies a connection that is not
-    /// read meanwhile.
+    /// The maximum wait of a body for the budget, for its first piece and for more; well within the
+    /// time that it may bring nothing. The second is longer because what has arrived would be lost.
+    private static let bodyWaits = (first: TimeAmount.seconds(10), more: TimeAmount.seconds(20))
+    /// The maximum number of bodies waiting for their first piece; each occupies a connection that
+    /// is not read meanwhile.
     private static let bodiesWaitingMax = 1_024
+    /// The maximum number of bytes of a small body, which the budget counts as they arrive.
+    static let smallBodyMax = 64 * 1024
     /// The maximum number of buckets of each kind; each takes about 100 bytes.
     private static let bucketsMax = 65_536
 
@@ -48,7 +51,9 @@ package final class RequestLimits: Sendable {
         clients = Mutex(BucketTable(rate: rates.client, slotsMax: Self.bucketsMax))
         refusedTokens = Mutex(
             BucketTable(rate: rates.refusedTokens, slotsMax: Self.bucketsMax))
-        budget = Mutex(ByteBudget(limit: bytesInWork, waitingMax: Self.bodiesWaitingMax))
+        budget = Mutex(
+            ByteBudget(
+                limit: bytesInWork, waitingMax: Self.bodiesWaitingMax, smallMax: Self.smallBodyMax))
     }
 
     /// The rate of the requests of an app.
@@ -142,43 +147,41 @@ package final class RequestLimits: Sendable {
 
     /// Reserves bytes for a body, or waits for them.
     ///
+    /// - Parameter holding: The bytes that the body has reserved already.
     /// - Throws: 503 if they are not available in time.
-    fileprivate func reserve(_ bytes: Int, _ app: String, _ loop: any EventLoop) async throws {
+    fileprivate func reserve(
+        _ bytes: Int, _ app: String, body: ObjectIdentifier, holding: Int, _ loop: any EventLoop
+    ) async throws {
         let isGranted = await withCheckedContinuation { (caller: Caller) in
-            switch budget.withLock({ $0.reserve(bytes, for: app, caller) }) {
+            let outcome = budget.withLock {
+                $0.reserve(bytes, for: app, body: body, holding: holding, caller)
+            }
+            switch outcome {
             case .granted: caller.resume(returning: true)
             case .refused: caller.resume(returning: false)
-            case .waits(let id):
-                loop.scheduleTask(in: Self.bodyWait) { self.expire(id, app) }
+            case .waits(let ticket):
+                let wait = holding == 0 ? Self.bodyWaits.first : Self.bodyWaits.more
+                loop.scheduleTask(in: wait) { self.expire(ticket) }
             }
         }
-        guard isGranted else { throw refusal() }
+        guard isGranted else {
+            metrics.requestRefused(.bytesInWork)
+            throw Problem.unavailable(
+                "Too many request bodies in flight; retry in 2 s, or send smaller posts.",
+                retryAfter: 2)
+        }
     }
 
-    private func expire(_ id: UInt64, _ app: String) {
-        let (waiter, granted) = budget.withLock { $0.cancel(id, of: app) }
+    private func expire(_ ticket: ByteBudget<String, Caller>.Ticket) {
+        let (waiter, granted) = budget.withLock { $0.cancel(ticket) }
         waiter?.resume(returning: false)
         for caller in granted { caller.resume(returning: true) }
     }
 
-    /// Reserves further bytes for a body that has a reservation.
-    ///
-    /// - Throws: 503 if they are not available.
-    fileprivate func extend(by bytes: Int, _ app: String) throws {
-        guard budget.withLock({ $0.extend(by: bytes, for: app) }) else { throw refusal() }
-    }
-
-    fileprivate func release(_ bytes: Int, _ app: String) {
-        for caller in budget.withLock({ $0.release(bytes, for: app) }) {
+    fileprivate func release(_ bytes: Int, _ app: String, body: ObjectIdentifier) {
+        for caller in budget.withLock({ $0.release(bytes, for: app, body: body) }) {
             caller.resume(returning: true)
         }
-    }
-
-    private func refusal() -> ProblemDetails {
-        metrics.requestRefused(.bytesInWork)
-        return Problem.unavailable(
-            "Too many request bodies in flight; retry in 2 s, or send smaller posts.",
-            retryAfter: 2)
     }
 }
 
@@ -211,16 +214,12 @@ package final class RequestAccount: Sendable {
         }
     }
 
-    /// Reserves bytes for the body: waits for them the first time, but not later.
+    /// Reserves bytes for the body, or waits for them.
     ///
     /// - Throws: 503.
     func reserve(_ bytes: Int) async throws {
         let (app, held) = state.withLock { ($0.app, $0.bytes) }
-        if held == 0 {
-            try await limits.reserve(bytes, app, loop)
-        } else {
-            try limits.extend(by: bytes, app)
-        }
+        try await limits.reserve(bytes, app, body: ObjectIdentifier(self), holding: held, loop)
         state.withLock { $0.bytes += bytes }
     }
 
@@ -236,6 +235,6 @@ package final class RequestAccount: Sendable {
             defer { state.bytes = 0 }
             return (state.app, state.bytes)
         }
-        if bytes > 0 { limits.release(bytes, app) }
+        if bytes > 0 { limits.release(bytes, app, body: ObjectIdentifier(self)) }
     }
 }
