@@ -234,12 +234,14 @@ package enum Problem {
             case .app: "requests for one app (`rates.app`)"
             case .client: "requests for one client (`rates.client`)"
             case .refusedTokens:
-                "invalid tokens from one source address (`rates.refusedTokens`)"
+                "invalid tokens from one source address, which others may share "
+                    + "(`rates.refusedTokens`)"
             case .pushAddresses: "new push addresses of one client (`rates.pushAddresses`)"
             case .bytesInWork: "bytes in work"
             }
         let remark =
-            reason == .pushAddresses ? "" : "; each 16 KiB of a body counts as one more"
+            [.pushAddresses, .refusedTokens].contains(reason)
+            ? "" : "; each 16 KiB of a body counts as one more"
         var problem = ProblemDetails(
             status: 429, code: "rate-limited", title: "Too many requests",
             detail: "Limit: \(rate.count) \(counted) in \(rate.period / 1_000) s"

@@ -66,24 +66,17 @@ package final class CachedTokenVerifier: Sendable {
     /// The number of cached rejections.
     package var refusalCount: Int { state.withLock { $0.refused.count } }
 
-    /// Returns whether a token is cached as valid and has not expired; verifies no signature.
-    package func isKnown(_ token: [UInt8], now: Int64) -> Bool {
-        guard token.count <= JWS.tokenBytesMax, let digest = try? SHA256Digest(of: token) else {
-            return false
-        }
-        return state.withLock { state in
-            state.believed.find(digest)?
-                .isCurrent(now: now, leeway: state.verifier.policy.leeway) ?? false
-        }
-    }
-
     /// Verifies a token in compact serialization, with the same result as
     /// ``TokenVerifier/verify(_:now:)``.
     ///
-    /// - Parameter now: The time in seconds since 1970.
+    /// - Parameters:
+    ///   - now: The time in seconds since 1970.
+    ///   - permit: Asked before a token without a cached verdict is checked, with whether it names a
+    ///     trusted key; without permission the token counts as denied.
     /// - Throws: ``TokenRejection``.
     package func verify(
-        _ token: [UInt8], now: Int64
+        _ token: [UInt8], now: Int64,
+        permit: (_ namesTrustedKey: Bool) -> Bool = { _ in true }
     ) throws(TokenRejection) -> VerifiedToken {
         // Hashing a token that is too long would cost more than rejecting it.
         guard token.count <= JWS.tokenBytesMax else { throw .tooLarge }
@@ -98,7 +91,11 @@ package final class CachedTokenVerifier: Sendable {
         case .believed(let known) where known.isCurrent(now: now, leeway: verifier.policy.leeway):
             try verifier.checkDenial(of: known, now: now)
             return known
-        case .believed, .unknown: break
+        case .believed(let known)
+        where now >= known.expires.addingClamped(verifier.policy.leeway):
+            throw .expired
+        case .believed, .unknown:
+            guard permit(verifier.namesTrustedKey(token)) else { throw .denied }
         }
         let verified: VerifiedToken
         do throws(TokenRejection) {

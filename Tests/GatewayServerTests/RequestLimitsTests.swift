@@ -66,20 +66,25 @@ import WidgetModel
         try limits.admit(nil as SourceAddress?)
     }
 
-    @Test func `an address with too many invalid tokens has to wait`() throws {
+    @Test(arguments: [false, true])
+    func `an address with too many invalid tokens of a kind has to wait`(isTrusted: Bool) throws {
         let limits = Self.limits {
             $0.refusedTokens = TokenRate(count: 1, period: 2_000, burst: 2)
         }
+        func excess(_ address: SourceAddress?, _ isTrusted: Bool) -> ProblemDetails? {
+            limits.excessOfRefusedTokens(address, namingTrustedKey: isTrusted)
+        }
         for _ in 0..<2 {
-            try limits.requireFewRefusedTokens(Self.address)
-            limits.noteRefusedToken(Self.address)
+            #expect(excess(Self.address, isTrusted) == nil)
+            limits.noteRefusedToken(Self.address, namingTrustedKey: isTrusted)
         }
-        let problem = #expect(throws: ProblemDetails.self) {
-            try limits.requireFewRefusedTokens(Self.address)
-        }
-        #expect(problem?.status == 429 && problem?.retryAfter == 2)
-        let other = SourceAddress(ip: [192, 0, 2, 2])
-        try limits.requireFewRefusedTokens(other)
+        let problem = try #require(excess(Self.address, isTrusted))
+        #expect(problem.status == 429 && problem.retryAfter == 2)
+        // True for a sender that sent none of them.
+        #expect(problem.detail?.contains("which others may share") == true)
+        #expect(excess(Self.address, !isTrusted) == nil)
+        #expect(excess(SourceAddress(ip: [192, 0, 2, 2]), isTrusted) == nil)
+        #expect(excess(nil, isTrusted) == nil)
     }
 
     @Test func `addresses are told apart as sites are`() throws {
@@ -127,6 +132,20 @@ import WidgetModel
         first.close()
         try await second.value.close()
         other.close()
+        #expect(limits.bytesInWork == 0)
+    }
+
+    @Test func `bodies that wait for more do not wait for each other`() async throws {
+        let limits = Self.limits()
+        let channel = NIOAsyncTestingChannel()
+        let first = try await Self.read(40, of: "app", limits, on: channel)
+        let second = try await Self.read(40, of: "app", limits, on: channel)
+        try await first.reserve(50)
+        let waiting = Task { try await second.reserve(50) }
+        first.close()
+        try await waiting.value
+        #expect(limits.bytesInWork == 90)
+        second.close()
         #expect(limits.bytesInWork == 0)
     }
 

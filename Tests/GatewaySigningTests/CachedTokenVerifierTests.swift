@@ -69,6 +69,35 @@ import WidgetModel
         #expect(cache.count == 1)
     }
 
+    @Test func `a token is checked by permission, but for one whose verdict is cached`() throws {
+        let cache = CachedTokenVerifier(TokenVerifier(policy: policy))
+        var asked: [Bool] = []
+        func verify(_ token: [UInt8], now: Int64, _ isPermitted: Bool) throws {
+            _ = try cache.verify(token, now: now) { namesTrustedKey in
+                asked.append(namesTrustedKey)
+                return isPermitted
+            }
+        }
+        let good = try token()
+        var bad = good
+        Self.damageSignature(of: &bad)
+        #expect(throws: TokenRejection.denied) { try verify(good, now: now, false) }
+        try verify(good, now: now, true)
+        #expect(throws: TokenRejection.badSignature) { try verify(bad, now: now, true) }
+        #expect(asked == [true, true, true])
+        try verify(good, now: now, false)
+        #expect(throws: TokenRejection.badSignature) { try verify(bad, now: now, false) }
+        #expect(throws: TokenRejection.expired) { try verify(good, now: now + 160, false) }
+        #expect(asked.count == 3)
+        let other = TokenIssuer(key: try SigningKey(), iss: "local", aud: "gateway")
+        let foreign = bytes(
+            try other.issue(sub: "c", app: "game", scopes: [.client], ttl: 100, now: now))
+        for unknown in [foreign, bytes("a.b.c"), bytes("x"), []] {
+            #expect(throws: TokenRejection.denied) { try verify(unknown, now: now, false) }
+        }
+        #expect(asked.dropFirst(3) == [false, false, false, false])
+    }
+
     @Test func `a token that names an unknown key is reported with its issuer`() throws {
         let reported = Mutex<[String]>([])
         let cache = CachedTokenVerifier(TokenVerifier(policy: policy)) { issuer in

@@ -24,14 +24,28 @@ package struct Authorizer: Sendable {
     /// Returns the token of a request, or a certificate grant in its place. A rejected token is
     /// logged with its source address.
     ///
-    /// - Throws: 401 without a valid token (RFC 6750), 403 if its issuer may not vouch for it.
+    /// - Parameter limits: The limits of its source address, app and client that the request counts
+    ///   against; `nil` for none.
+    /// - Throws: 401 without a valid token (RFC 6750), 403 if its issuer may not vouch for it, 429.
     package func token(
-        _ authorization: String?, from source: SourceAddress?, certificateURIs: () -> [String]
+        _ authorization: String?, from source: SourceAddress?, _ limits: RequestLimits? = nil,
+        certificateURIs: () -> [String]
     ) throws(ProblemDetails) -> VerifiedToken {
+        let token: VerifiedToken
+        // Both `nil` if the verdict on the token was cached.
+        var (namesTrustedKey, excess): (Bool?, ProblemDetails?) = (nil, nil)
         do throws(ProblemDetails) {
-            return try judge(authorization, certificateURIs)
+            token = try judge(authorization, certificateURIs) { isTrusted in
+                namesTrustedKey = isTrusted
+                excess = limits?.excessOfRefusedTokens(source, namingTrustedKey: isTrusted)
+                return excess == nil
+            }
         } catch {
+            if let excess { throw excess }
             guard authorization != nil else { throw error }
+            if let namesTrustedKey {
+                limits?.noteRefusedToken(source, namingTrustedKey: namesTrustedKey)
+            }
             log?.log(
                 .rejectedToken, of: "\(source ?? .unknown) \(error.code)",
                 [
@@ -40,10 +54,13 @@ package struct Authorizer: Sendable {
                 ])
             throw error
         }
+        try limits?.admit(token)
+        return token
     }
 
     private func judge(
-        _ authorization: String?, _ certificateURIs: () -> [String]
+        _ authorization: String?, _ certificateURIs: () -> [String],
+        permit: (_ namesTrustedKey: Bool) -> Bool
     ) throws(ProblemDetails) -> VerifiedToken {
         guard let authorization else {
             if let grant = grant(certificateURIs()) { return grant }
@@ -55,7 +72,7 @@ package struct Authorizer: Sendable {
                 "token-malformed", "The Authorization header must be `Bearer TOKEN`.")
         }
         do throws(TokenRejection) {
-            return try access.verifier.verify(token, now: access.now())
+            return try access.verifier.verify(token, now: access.now(), permit: permit)
         } catch {
             var message = error.message
             if error == .wrongAudience, let audience = access.verifier.policy.audiences.min() {
@@ -65,38 +82,6 @@ package struct Authorizer: Sendable {
                 ? Problem.unauthorized(error.code, message)
                 : Problem.forbidden(error.code, error.message)
         }
-    }
-
-    /// Returns the token of a request that counts against the limits of its source address, app and
-    /// client.
-    ///
-    /// - Throws: The errors of ``token(_:from:certificateURIs:)``, and 429.
-    func token(
-        _ authorization: String?, from source: SourceAddress?, _ limits: RequestLimits?,
-        certificateURIs: () -> [String]
-    ) throws(ProblemDetails) -> VerifiedToken {
-        guard let limits else {
-            return try self.token(
-                authorization, from: source, certificateURIs: certificateURIs)
-        }
-        do throws(ProblemDetails) {
-            try limits.requireFewRefusedTokens(source)
-        } catch {
-            // Senders at the same address whose tokens are known to be valid are not affected.
-            guard let bearer = authorization.flatMap(Self.bearerToken),
-                access.verifier.isKnown(bearer, now: access.now())
-            else { throw error }
-        }
-        let token: VerifiedToken
-        do throws(ProblemDetails) {
-            token = try self.token(
-                authorization, from: source, certificateURIs: certificateURIs)
-        } catch {
-            if authorization != nil { limits.noteRefusedToken(source) }
-            throw error
-        }
-        try limits.admit(token)
-        return token
     }
 
     /// The text after the scheme `Bearer`, in either case, and a space.

@@ -30,7 +30,7 @@ package final class RequestLimits: Sendable {
     private let addresses: Mutex<BucketTable<SourceAddress>>
     private let apps: Mutex<BucketTable<String>>
     private let clients: Mutex<BucketTable<ClientKey>>
-    private let refusedTokens: Mutex<BucketTable<SourceAddress>>
+    private let refusedTokens: Mutex<BucketTable<TokenSender>>
     private let budget: Mutex<ByteBudget<String, Caller>>
     private let metrics: GatewayMetrics
     /// Where rejections are logged; `nil` for nowhere.
@@ -100,24 +100,28 @@ package final class RequestLimits: Sendable {
         apps.withLock { $0.charge(tokens, to: token.app, now: now) }
     }
 
-    /// Requires that the address has not sent too many invalid tokens.
-    ///
-    /// - Throws: 429.
-    func requireFewRefusedTokens(_ address: SourceAddress?) throws(ProblemDetails) {
-        guard let address else { return }
+    /// Returns 429 if the address has sent too many invalid tokens. Those that name a trusted key, and
+    /// need the costly check of a signature, are counted apart: tokens of a removed key, which many
+    /// senders behind one address may repeat, must not keep them out.
+    func excessOfRefusedTokens(
+        _ address: SourceAddress?, namingTrustedKey isTrusted: Bool
+    ) -> ProblemDetails? {
+        guard let address else { return nil }
         let now = now()
-        let isEmpty = refusedTokens.withLock { $0.remaining(for: address, now: now) == 0 }
-        guard isEmpty else { return }
-        try require(
-            .refused(retryAfter: rates.refusedTokens.period / rates.refusedTokens.count),
-            .refusedTokens, rates.refusedTokens, of: "\(address)")
+        let sender = TokenSender(address: address, namesTrustedKey: isTrusted)
+        guard refusedTokens.withLock({ $0.remaining(for: sender, now: now) == 0 }) else {
+            return nil
+        }
+        let rate = rates.refusedTokens
+        return excess(of: .refusedTokens, rate, by: "\(address)", rate.period / rate.count)
     }
 
     /// Counts an invalid token.
-    func noteRefusedToken(_ address: SourceAddress?) {
+    func noteRefusedToken(_ address: SourceAddress?, namingTrustedKey isTrusted: Bool) {
         guard let address else { return }
         let now = now()
-        refusedTokens.withLock { $0.charge(1, to: address, now: now) }
+        let sender = TokenSender(address: address, namesTrustedKey: isTrusted)
+        refusedTokens.withLock { $0.charge(1, to: sender, now: now) }
     }
 
     /// A backend does not count as a client, whatever its `sub`.
@@ -130,6 +134,13 @@ package final class RequestLimits: Sendable {
         of sender: @autoclosure () -> String
     ) throws(ProblemDetails) {
         guard case .refused(let milliseconds) = verdict else { return }
+        throw excess(of: reason, rate, by: sender(), milliseconds)
+    }
+
+    private func excess(
+        of reason: RequestLimit, _ rate: TokenRate, by sender: @autoclosure () -> String,
+        _ milliseconds: Int64
+    ) -> ProblemDetails {
         metrics.requestRefused(reason)
         if let log {
             let sender = sender()
@@ -140,7 +151,7 @@ package final class RequestLimits: Sendable {
                     "rate": "\(rate.count) in \(rate.period) ms",
                 ])
         }
-        throw Problem.rateLimited(reason, rate, retryAfter: Int((milliseconds + 999) / 1_000))
+        return Problem.rateLimited(reason, rate, retryAfter: Int((milliseconds + 999) / 1_000))
     }
 
     // MARK: Byte budget
@@ -183,6 +194,12 @@ package final class RequestLimits: Sendable {
             caller.resume(returning: true)
         }
     }
+}
+
+/// The senders at an address of tokens that do, or do not, name a trusted key.
+private struct TokenSender: Hashable, Sendable {
+    let address: SourceAddress
+    let namesTrustedKey: Bool
 }
 
 /// The account of one request: its token, and the bytes reserved for its body until it has its

@@ -234,9 +234,9 @@ package enum ConfigurationSchema {
         option(
             "limits.requestBytesInWork", kind: limit, default: "67108864",
             help:
-                "Total bytes of request bodies being received or processed; each uses about 2.5 times "
-                + "its size in memory. One app may use four fifths. Requests beyond it wait for up "
-                + "to 10 s, then get 503."),
+                "Total bytes of request bodies received or processed, counted as they arrive; each uses "
+                + "about 2.5 times its size in memory. One app may use four fifths. Requests beyond it "
+                + "wait for up to 10 s, under way for up to 20 s more, then get 503."),
         option(
             "rates.address", kind: .rate, default: "20000/1s burst 40000",
             help:
@@ -252,8 +252,9 @@ package enum ConfigurationSchema {
             help: "Requests for one client; each 16 KiB of a body counts as one more."),
         option(
             "rates.refusedTokens", kind: .rate, default: "100/1s burst 2000",
-            help: "Invalid tokens from one source address; beyond it only tokens that were already "
-                + "verified are accepted."),
+            help:
+                "Invalid tokens from one source address, those that name a trusted key counted apart; "
+                + "beyond it only tokens of the other kind, or verified before, are accepted."),
         option(
             "rates.pushAddresses", kind: .rate, default: "64/1d burst 128",
             help:
