@@ -179,6 +179,12 @@ package struct Gateway: Sendable {
                 .endedConnection, of: "\(source) \(violation.rawValue)",
                 ["from": "\(source)", "violation": "\(violation.rawValue)", "reason": "\(reason)"])
         }
+        tlsSettings.onRefusal = { [sampledLog] refusal, source in
+            let from = source.map { "\($0)" } ?? "-"
+            sampledLog.log(
+                .refusedConnection, of: "\(from) \(refusal.rawValue)",
+                ["from": "\(from)", "limit": "\(refusal.rawValue)"])
+        }
         self.tlsSettings = tlsSettings
         let services = EngineServices(
             signer: signer, metrics: metrics, tlsSettings: tlsSettings,
@@ -376,11 +382,14 @@ package struct Gateway: Sendable {
         let unconfirmed = StalenessScanner(
             records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops)
+        let connections = ConnectionLimit(
+            configuration.connectionsMax, perAddress: configuration.connectionsPerAddressMax)
         let overview = OverviewSampler(
             MetricsPage(
                 metrics: metrics, records: engine.records, registry: engine.registry,
                 cursors: engine.cursors, clock: engine.clock, loops: engine.loops,
                 push: engine.push, signer: signer, keys: keys, tlsCounters: tlsSettings.counters,
+                connections: connections,
                 certificateEnds: { [identity] in identity.current.notAfter },
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed, requestLimits: requestLimits,
@@ -410,12 +419,7 @@ package struct Gateway: Sendable {
         let quiet = log.logger(LogLevels.requests)
         let table = routes.table
         let listener = Listener(
-            .tls(
-                socket, identity,
-                ConnectionLimit(
-                    configuration.connectionsMax,
-                    perAddress: configuration.connectionsPerAddressMax),
-                threads: configuration.threads),
+            .tls(socket, identity, connections, threads: configuration.threads),
             setup: HTTPPipeline(
                 responder: responder(requests.lane("requests", cost: 1)) {
                     try await table.respond(to: $0, on: $1, logger: quiet)

@@ -8,7 +8,7 @@ package struct TLSCounts: Equatable, Sendable {
     package var handshakesResumed = 0
     /// Handshakes that ended without a connection, by reason.
     package var handshakesFailed = zeros(HandshakeFailure.self)
-    /// Connections closed as soon as they were accepted, by reason.
+    /// Connections closed as soon as they were accepted, or pauses of a thread, by reason.
     package var connectionsRefused = zeros(ConnectionRefusal.self)
     /// Connections closed because of what their peers sent after the handshake, by reason.
     package var connectionsEnded = zeros(PeerViolation.self)

@@ -51,6 +51,9 @@ package struct TLSServerSettings: Sendable {
     /// left, as the health check of a balancer does.
     package var onHandshakeFailure:
         (@Sendable (_ from: SourceAddress, HandshakeFailure, _ reason: String) -> Void)?
+    /// Called on a thread that accepts connections when it closed one, whose address it states, or one
+    /// has to wait; at most every 20 ms.
+    package var onRefusal: (@Sendable (ConnectionRefusal, _ from: SourceAddress?) -> Void)?
     /// Called on a thread that accepts connections, or on an event loop, when a connection or a
     /// request is ended because of what its peer did after the handshake.
     package var onViolation:

@@ -65,15 +65,41 @@ import Testing
         #expect(limit.taken == 0)
     }
 
+    /// Beyond the limit in total connections wait, and it is said why.
+    @Test func moreConnectionsInTotalWait() throws {
+        let said = Record<[ConnectionRefusal]>([])
+        var options = TestServer.Options()
+        options.connectionsMax = 1
+        options.settings.onRefusal = { refusal, _ in said.change { $0.append(refusal) } }
+        let server = try TestServer(nil, options)
+        defer { server.stop() }
+        let first = try server.client().handshake()
+        let second = try server.client()
+        said.wait("it is full") { !$0.isEmpty }
+        #expect(said.now.allSatisfy { $0 == .connections })
+        #expect(server.counters.snapshot().connectionsRefused[.connections] ?? 0 > 0)
+        #expect(server.limit.waits > 0)
+        first.shutdownSending()
+        let connection = try server.connection()
+        try connection.channel.close().wait()
+        try second.handshake()
+        second.shutdownSending()
+    }
+
     /// Beyond the limit a connection is closed before TLS; streams count until they end.
     @Test func moreConnectionsFromOneAddressAreClosed() throws {
-        let house = try StreamHouse { $0.connectionsPerAddressMax = 2 }
+        let said = Record<[SourceAddress?]>([])
+        let house = try StreamHouse {
+            $0.connectionsPerAddressMax = 2
+            $0.settings.onRefusal = { _, address in said.change { $0.append(address) } }
+        }
         defer { house.stop() }
         let (first, stream) = try house.stream(0)
         let (second, connection) = try house.connect(1)
         house.server.waitForAccepted(2)
         #expect(throws: RawClient.Failed.self) { try house.server.client().handshake() }
         #expect(house.server.counters.snapshot().connectionsRefused[.address] == 1)
+        said.wait("it is said") { $0 == [SourceAddress(ip: [127, 0, 0, 1])] }
         try stream.close()
         house.server.waitForAccepted(1)
         let (third, _) = try house.connect(2)

@@ -56,6 +56,8 @@ struct HealthSnapshot: Sendable {
     var configurationFaults: Faults?
     /// The state of the gateway as a node of a cluster; `nil` without a cluster.
     var cluster: ClusterState?
+    /// How often new connections had to wait in the last minutes.
+    var connectionWaits = 0
 
     /// The maximum time in which streams should be notified, in seconds.
     static let streamSecondsMax = 2.5
@@ -68,8 +70,8 @@ struct HealthSnapshot: Sendable {
         let parts = Set(verdict.notReady + verdict.stuck)
         var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(failing)
         for more in [
-            certificate, pushCertificate, configuration, freshness, store, changes, pushes,
-            addresses, versions,
+            connections, certificate, pushCertificate, configuration, freshness, store, changes,
+            pushes, addresses, versions,
         ] {
             troubles += more
         }
@@ -109,6 +111,16 @@ struct HealthSnapshot: Sendable {
                 .critical, "The server's certificate has expired; clients reject it.",
                 "Install a new certificate at tls.certificate and tls.key.")
         }
+    }
+
+    private var connections: [HealthIssue] {
+        guard connectionWaits > 0 else { return [] }
+        return [
+            HealthIssue(
+                .critical,
+                "As many connections are open as limits.connections allows; new ones wait.",
+                "Raise it, and the limit of open files with it, or add a gateway.")
+        ]
     }
 
     private var certificate: [HealthIssue] {

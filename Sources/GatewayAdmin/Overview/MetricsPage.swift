@@ -20,6 +20,7 @@ package struct MetricsPage: Sendable {
     let signer: NotificationSigner
     let keys: KeyService
     let tlsCounters: TLSCounters
+    let connections: ConnectionLimit
     let certificateEnds: @Sendable () -> Date
     /// The expiry of the certificates that identify apps to APNs.
     let pushCertificateEnds: @Sendable () -> [String: Date]
@@ -31,7 +32,8 @@ package struct MetricsPage: Sendable {
         metrics: GatewayMetrics, records: any EngineRecords, registry: Registry,
         cursors: CursorCodec,
         clock: GatewayClock, loops: ShardLoops, push: PushLoop?, signer: NotificationSigner,
-        keys: KeyService, tlsCounters: TLSCounters, certificateEnds: @escaping @Sendable () -> Date,
+        keys: KeyService, tlsCounters: TLSCounters, connections: ConnectionLimit,
+        certificateEnds: @escaping @Sendable () -> Date,
         pushCertificateEnds: @escaping @Sendable () -> [String: Date],
         unconfirmed: StalenessScanner, requestLimits: RequestLimits,
         spans: @escaping @Sendable () -> SpanBatcher.Counts
@@ -46,6 +48,7 @@ package struct MetricsPage: Sendable {
         self.signer = signer
         self.keys = keys
         self.tlsCounters = tlsCounters
+        self.connections = connections
         self.certificateEnds = certificateEnds
         self.pushCertificateEnds = pushCertificateEnds
         self.unconfirmed = unconfirmed
@@ -152,7 +155,9 @@ package struct MetricsPage: Sendable {
         for (reason, count) in failed {
             samples.count(.handshakesFailed, reason.rawValue, is: UInt64(max(0, count)))
         }
-        for (reason, count) in counts.connectionsRefused {
+        samples.gauge(.connections, is: Double(connections.taken))
+        for reason in ConnectionRefusal.allCases {
+            let count = counts.connectionsRefused[reason] ?? 0
             samples.count(.connectionsRefused, reason.rawValue, is: UInt64(max(0, count)))
         }
         let ended = counts.connectionsEnded.sorted { $0.key.rawValue < $1.key.rawValue }

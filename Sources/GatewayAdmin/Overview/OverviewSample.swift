@@ -20,6 +20,7 @@ struct OverviewSample: Sendable {
     var clients = 0
     var streams = 0
     var lagging = 0
+    var connectionWaits = 0
     var standings: PushScheduler.StatusCounts?
     var head: UInt64 = 0
     var floor: UInt64 = 0

@@ -117,6 +117,7 @@ package final class OverviewSampler: Service {
         sample.clients = page.registry.count
         sample.streams = page.loops.openStreams
         sample.lagging = page.loops.all.reduce(0) { $0 + $1.figures.lagging }
+        sample.connectionWaits = page.connections.waits
         sample.standings = page.push?.standings
         (sample.head, sample.floor) = (figures.head, figures.floor)
         sample.applied = page.loops.all.map(\.position).min() ?? 0
@@ -187,6 +188,7 @@ package final class OverviewSampler: Service {
             }, now: now, recent: counts, sent: sent, windows: windows)
         look.configurationFaults = configurationFaults()
         look.cluster = page.records.cluster
+        look.connectionWaits = now.connectionWaits - (recent?.connectionWaits ?? 0)
         var overview = Overview()
         overview.time = timestamp(now.at)
         overview.recentSeconds = min(

@@ -189,10 +189,14 @@ extension MetricFamily {
     package static let handshakesFailed = own(
         "tls_handshakes_failed", .counter, labels: [Label("reason", valuesMax: 32)],
         "Failed handshakes.")
+    package static let connections = own(
+        "connections", .gauge,
+        "Open connections to the TLS port, streams included; limited by limits.connections.")
     package static let connectionsRefused = own(
         "connections_refused", .counter, labels: [Label("reason", valuesMax: 4)],
         "Connections to the TLS port closed on acceptance. `address`: the source address had "
-            + "reached limits.connectionsPerAddress.")
+            + "reached limits.connectionsPerAddress. `connections`, `files`: pauses in which new ones "
+            + "wait, because of limits.connections or the limit of open files.")
     package static let connectionsEnded = own(
         "connections_ended", .counter, labels: [Label("reason", valuesMax: 8)],
         "Connections to the TLS port, or requests, ended because of what the client did. `body`: a "
@@ -275,8 +279,8 @@ extension MetricFamily {
         logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, requestsRefused, requestBytesInWork, databaseBytes, walBytes,
-        handshakes, handshakesFailed, connectionsRefused, connectionsEnded, answersUnread, tlsBytes,
-        certificateEnds,
+        handshakes, handshakesFailed, connections, connectionsRefused, connectionsEnded,
+        answersUnread, tlsBytes, certificateEnds,
         pushCertificateEnds,
         signingKeyAge, turnCPU,
         reloads, issuerKeyFetches, spans, build, processCPU, processStart, processResident,

@@ -29,6 +29,8 @@ final class AcceptorLoop {
     private var listening: ListeningSocket?
     private var isAccepting = false
     private var acceptsAgain = NIODeadline.distantPast
+    /// The time from which a refusal is reported again: a report costs more than a refusal.
+    private var reportsAgain = NIODeadline.distantPast
     private var places = SlotTable<PendingConnection>()
     /// The time at which `passOn` is due on the reception; `nil` when it has nothing to pass on.
     private var passingDue: NIODeadline?
@@ -138,6 +140,14 @@ final class AcceptorLoop {
         if !isAccepting { acceptsAgain = now + Self.fullPause }
     }
 
+    /// Counts a refusal, and reports it unless another one was reported just now.
+    func refuse(_ reason: ConnectionRefusal, _ address: SourceAddress? = nil) {
+        counters.refuseConnection(reason)
+        guard now >= reportsAgain else { return }
+        reportsAgain = now + Self.fullPause
+        settings.onRefusal?(reason, address)
+    }
+
     private func pause() {
         guard let listening, isAccepting else { return }
         isAccepting = false
@@ -149,7 +159,10 @@ final class AcceptorLoop {
         guard let listening, isAccepting else { return }
         for _ in 0..<Self.acceptedMax {
             // Reserve a place before accepting: several threads must not all take the last one.
-            guard limit.take() else { return pause() }
+            guard limit.take() else {
+                refuse(.connections)
+                return pause()
+            }
             let (socket, peer) = accept(from: listening.descriptor)
             if socket >= 0 {
                 begin(socket, peer)
@@ -159,7 +172,9 @@ final class AcceptorLoop {
             switch errno {
             case EAGAIN, EWOULDBLOCK: return
             // Out of descriptors or memory: an open connection has to end first.
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pause()
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+                refuse(.files)
+                return pause()
             // The peer has already gone (accept(2)).
             default: continue
             }
@@ -186,7 +201,7 @@ final class AcceptorLoop {
         // A proxy has as many connections as its clients together.
         let address = peer.proxyProtocol == nil ? peer.address : nil
         guard let permit = limit.permit(for: address) else {
-            counters.refuseConnection(.address)
+            refuse(.address, address)
             Glibc.close(socket)
             limit.release()
             return

@@ -7,6 +7,7 @@ package final class ConnectionLimit: Sendable {
     /// `nil` when addresses are not counted.
     private let perAddressMax: Int?
     private let count = Atomic<Int>(0)
+    private let waitCount = Atomic<Int>(0)
     /// Connections by address. Holds only addresses with open connections; locked once for each
     /// connection that opens, and once for each that closes.
     private let addresses = Mutex<[SourceAddress: Int]>([:])
@@ -22,12 +23,16 @@ package final class ConnectionLimit: Sendable {
     /// The number of connections counted now.
     package var taken: Int { count.load(ordering: .relaxed) }
 
+    /// How often the limit in total was found reached; new connections wait then.
+    package var waits: Int { waitCount.load(ordering: .relaxed) }
+
     /// The number of addresses with open connections; 0 when addresses are not counted.
     var addressCount: Int { addresses.withLock(\.count) }
 
     /// Counts one more connection; returns false when the limit is reached.
     func take() -> Bool {
         if count.wrappingAdd(1, ordering: .relaxed).newValue <= max { return true }
+        waitCount.wrappingAdd(1, ordering: .relaxed)
         release()
         return false
     }
@@ -84,8 +89,12 @@ struct ConnectionPermit: Sendable {
     func release() { limit.release(address) }
 }
 
-/// The reason why a connection was closed as soon as it was accepted.
+/// The reason why a connection was closed as soon as it was accepted, or is not accepted yet.
 package enum ConnectionRefusal: String, CaseIterable, Sendable {
     /// Its source address is at its limit.
     case address
+    /// The port is at its limit: connections wait.
+    case connections
+    /// There are no descriptors, or there is no memory, for more: connections wait.
+    case files
 }

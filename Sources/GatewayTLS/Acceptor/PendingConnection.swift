@@ -95,8 +95,9 @@ extension AcceptorLoop {
             forget(arrival)
         case .complete(let header):
             let connection = arrival.connection
-            guard connection.count(for: header.client ?? connection.peer.address) else {
-                counters.refuseConnection(.address)
+            let client = header.client ?? connection.peer.address
+            guard connection.count(for: client) else {
+                refuse(.address, client)
                 return forget(arrival)
             }
             arrival.phase = .handshaking

@@ -241,6 +241,7 @@ import WidgetModel
     }
 
     @Test func `what else can be wrong is said`() {
+        #expect(look { $0.connectionWaits = 1 }.map(\.level) == [.critical])
         #expect(look { $0.now.lagging = 10 }.count == 1)
         #expect(look { $0.now.lagging = 5 }.isEmpty)
         #expect(look { $0.recent.commitFailures = 1 }.first?.level == .critical)
