@@ -34,7 +34,7 @@ package final class RequestLimits: Sendable {
     private let budget: Mutex<ByteBudget<String, Caller>>
     private let metrics: GatewayMetrics
     /// Where rejections are logged; `nil` for nowhere.
-    private let log: SampledLog?
+    let log: SampledLog?
     /// Monotonic milliseconds.
     private let now: @Sendable () -> Int64
 

@@ -91,6 +91,7 @@ package struct RouteTable: Sendable {
                 RequestAccount($0, source: source, on: context.channel.eventLoop)
             }
         } catch {
+            limits?.log?.log(.malformedForwarded, of: "any", ["detail": "\(error.detail ?? "")"])
             return error.answer
         }
         defer { account?.close() }
@@ -100,15 +101,15 @@ package struct RouteTable: Sendable {
             if let account { try account.limits.admit(account.source) }
             return try await route.handler(request, context)
         } catch let problem as ProblemDetails {
-            return problem.answer
+            return answer(problem, to: route, context)
         } catch let error as EngineError {
-            return Problem.engine(error).answer
+            return answer(Problem.engine(error), to: route, context)
         } catch is CancellationError {
             throw CancellationError()
         } catch is HTTPParserError {
             return Problem.malformed("The request's body is not valid HTTP.").answer
-        } catch is ChannelError, is IOError, is TLSError, is NIOHTTP2Errors.StreamClosed {
-            // The peer has left or broken TLS; the response will not reach it.
+        } catch is ChannelError, is IOError, is TLSError, is any NIOHTTP2Error {
+            // The peer has left or broken the protocol; the response will not reach it.
             return Problem.malformed("The request is incomplete.").answer
         } catch {
             logger.error(
@@ -121,6 +122,19 @@ package struct RouteTable: Sendable {
                 status: 500, code: "internal", title: "Internal error; see the gateway's log"
             ).answer
         }
+    }
+
+    /// Returns the response to a request that failed, and logs that the gateway had no room for it.
+    private func answer(
+        _ problem: ProblemDetails, to route: GatewayRoute, _ context: GatewayContext
+    ) -> RouteResponse {
+        if problem.status == 503 {
+            let (app, reason) = (context.text("app"), problem.detail ?? "")
+            limits?.log?.log(
+                .unavailable, of: "\(route.template) \(app)",
+                ["route": "\(route.template)", "app": "\(app)", "reason": "\(reason)"])
+        }
+        return problem.answer
     }
 
     /// Returns the response to a request for no route: to `OPTIONS` the methods of the path, or of
