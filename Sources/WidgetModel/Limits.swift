@@ -1,4 +1,4 @@
-/// The limits of input from peers, each with its unit in its name. All are configurable.
+/// The limits of input from peers, each with its unit in its name. Some have no option.
 public struct Limits: Sendable, Equatable {
     /// The limit of one event as sent. CloudEvents requires consumers to accept at least 64 KiB.
     public var eventBytesMax = 64 * 1024
