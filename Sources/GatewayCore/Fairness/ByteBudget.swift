@@ -9,7 +9,8 @@ import DequeModule
 ///
 /// A body that waits for more keeps what it has, and such bodies could wait for each other. Therefore
 /// the first of each key and multiple leads: it waits no more until it is released, and then the next
-/// one leads. So some body is always on its way, and a key exceeds the limit by two bodies at most.
+/// one leads. So some body is always on its way, and all keys together exceed the limit by at most
+/// ``leadersMax`` bodies.
 package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// The result of a reservation.
     package enum Outcome: Sendable, Hashable {
@@ -45,6 +46,8 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
     /// The multiples of the remaining bytes: for a first piece, and for more of a small or large body.
     private let (firstShare, smallShare, largeShare) = (4, 3, 2)
     private let smallMax: Int
+    /// The maximum number of bodies that lead at one time.
+    private static var leadersMax: Int { 8 }
     private let waitingMax: Int
     private var held: [Key: Int] = [:]
     private var queues: [Line: Deque<Waiting>] = [:]
@@ -128,7 +131,8 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         -> Bool
     {
         if fits(bytes, line) { return true }
-        guard line.share != firstShare, led.insert(line).inserted else { return false }
+        guard line.share != firstShare, leaders.count < Self.leadersMax, led.insert(line).inserted
+        else { return false }
         leaders[body] = line
         return true
     }
