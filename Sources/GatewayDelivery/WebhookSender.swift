@@ -43,7 +43,9 @@ package final class WebhookSender: Sendable {
         configuration.trust = trust
         configuration.requestsMax = 256
         configuration.connectionsMax = connectionsMax
-        configuration.connectionsPerHostMax = 4
+        // The caller limits the requests to a host. One that waits in libcurl waits for others'.
+        configuration.connectionsPerHostMax = 0
+        configuration.waitsToShare = false
         configuration.idleMax = .seconds(300)
         client = try GuardedClient(configuration, addressGuard: addressGuard, resolver: resolver)
         self.deadline = deadline
@@ -54,11 +56,13 @@ package final class WebhookSender: Sendable {
         _ message: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
     ) async throws(CurlError) -> WebhookResponse {
         let response = try await attempt(message, to: endpoint, signer: signer)
-        return .status(
+        var answer = WebhookResponse.status(
             response.status,
             retryAfter: response.head["retry-after"].flatMap {
                 RetryAfter.seconds($0, now: message.timestamp)
             })
+        answer.isMultiplexed = response.head.version == "2"
+        return answer
     }
 
     /// Waits for the attempts in flight to end, and makes no further ones.

@@ -362,11 +362,12 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
-    /// Records that the push failed; the address is not retried before `until`.
-    package mutating func failed(_ id: UInt64, until: Int64) {
+    /// Records that the push failed, or was not sent, which is not counted; the address is not
+    /// retried before `until`.
+    package mutating func failed(_ id: UInt64, until: Int64, isCounted: Bool = true) {
         update(id) { address, _ in
             address.underWay = nil
-            address.failures = min(address.failures + 1, 1_000)
+            address.failures = min(address.failures + (isCounted ? 1 : 0), 1_000)
             address.notBefore = until
         }
     }

@@ -41,4 +41,6 @@ package enum PushResult: Sendable, Hashable {
     case apns(APNsReaction.Verdict, mayHaveArrived: Bool = false)
     /// The response of a webhook; `nil` for none.
     case webhook(WebhookResponse?)
+    /// The gateway did not send it, or gave it up, which says nothing about the address.
+    case notSent
 }

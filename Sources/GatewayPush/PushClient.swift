@@ -40,6 +40,8 @@ struct PushAddress: Sendable {
     var environment: APNsEnvironmentChoice?
     /// The schedule of a webhook endpoint; `nil` for APNs.
     var webhook: WebhookSchedule?
+    /// The host and port of a webhook; `nil` for APNs.
+    var host: String?
     /// Whether the address is being removed from the registration.
     var isDead = false
 
@@ -50,7 +52,9 @@ struct PushAddress: Sendable {
         case .apns(let apns):
             environment = APNsEnvironmentChoice(
                 stated: apns.environment == "sandbox" ? .sandbox : .production)
-        case .webhook: webhook = WebhookSchedule()
+        case .webhook(let url):
+            webhook = WebhookSchedule()
+            host = (try? WebhookEndpoint(url)).map { "\($0.host):\($0.port)" } ?? url
         }
     }
 }
@@ -67,8 +71,6 @@ struct PushTarget: Sendable {
     var acknowledged: UInt64 = 0
     /// The latest time of the next evaluation.
     var due: Int64?
-    /// Whether the target waits for other pushes to end.
-    var isQueued = false
 
     /// Whether the configuration allows pushes to any of its addresses.
     var isConfigured: Bool { attempts.addresses.contains(where: \.isConfigured) }

@@ -133,7 +133,7 @@ extension PushScheduler {
 
     mutating func forget(_ key: ClientKey) {
         guard let client = clients.removeValue(forKey: key) else { return }
-        if client.evidence == .requested { evidenceRequests -= 1 }
+        if let route = evidenceRequests.removeValue(forKey: key) { queue.ended(route) }
         for slot in client.slots {
             if let lane = lanes[slot] { shard.close(lane.stream) }
             lanes[slot] = nil

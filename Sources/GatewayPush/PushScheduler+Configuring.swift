@@ -19,6 +19,7 @@ extension PushScheduler {
     ) {
         if terms.budget != self.terms.budget { adopt(terms.budget, now: now) }
         self.terms = terms
+        queue.terms = terms
         spread = PushSpread(terms.spread, hash: hash)
         stops = liftsStops ? [] : stops.filter { !places.contains($0.place) }
         if !underWay.isEmpty { for place in places { mended[place] = lastNumber } }

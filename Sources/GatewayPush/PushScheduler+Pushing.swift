@@ -94,9 +94,12 @@ extension PushScheduler {
                 lanes[slot]?.attempts.began(id, at: position, since: said.since)
             }
         }
+        let route = route(to: id, of: key)
+        queue.began(route)
         underWay[number] = UnderWay(
             client: key, sorts: told.map(\.sort), address: id, position: position,
-            since: said.since, message: message, isManual: isManual, counted: counted)
+            since: said.since, message: message, route: route, isManual: isManual,
+            counted: counted)
         actions.append(
             .push(
                 DuePush(
@@ -179,6 +182,7 @@ extension PushScheduler {
     ) {
         guard let push = underWay.removeValue(forKey: number) else { return }
         defer { if underWay.isEmpty { mended.removeAll() } }
+        queue.ended(push.route, result)
         changed.insert(push.client)
         if push.isManual { return finishManual(push, result, now: now) }
         let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
@@ -198,7 +202,14 @@ extension PushScheduler {
                     failures: failures, now: now, random: random)
             case .webhook(let response):
                 finish(slots, push, response, now: now, random: random)
+            case .notSent:
+                for slot in slots {
+                    lanes[slot]?.attempts.failed(
+                        push.address, until: now.later(by: 1_000), isCounted: false)
+                }
             }
+            // Those that wait go before what became stale meanwhile.
+            drainQueue(now: now)
             // The health of a webhook affects all categories with this webhook.
             for slot in push.message == nil ? slots : clients[push.client]?.slots ?? [] {
                 look(slot, now: now)

@@ -35,7 +35,9 @@ extension PushScheduler {
                 lanes[slot]?.attempts.addresses.contains { $0.id == id } ?? false
             }
             guard let first = slots.first, let record = lanes[first]?.record else { continue }
-            guard underWay.count < terms.underWayMax else {
+            guard underWay.count < terms.underWayMax,
+                queue.hasRoom(route(to: id, of: key), isManual: true)
+            else {
                 return made > 0 ? .pushing(made) : .busy
             }
             let said =
@@ -67,6 +69,7 @@ extension PushScheduler {
             isTaken =
                 clients[push.client]?.addresses[push.address]?.webhook?.answered(
                     response, to: message, now: now, random: 0) == .delivered
+        case .notSent: break
         }
         for slot in push.sorts.compactMap({ slot(of: push.client, $0) }) where isTaken {
             lanes[slot]?.attempts.resent(

@@ -24,7 +24,7 @@ extension PushScheduler {
     private static let evidenceRetry: Int64 = 2_000
 
     /// Returns whether a push may be sent by the knowledge of other nodes; requests it if not.
-    mutating func hasEvidence(_ slot: Int) -> Bool {
+    mutating func hasEvidence(_ slot: Int, for route: PushQueue.Route) -> Bool {
         guard isShared, let key = lanes[slot]?.client, let state = clients[key]?.evidence else {
             return true
         }
@@ -33,7 +33,8 @@ extension PushScheduler {
         case .requested: return false
         case .unknown:
             clients[key]?.evidence = .requested
-            evidenceRequests += 1
+            evidenceRequests[key] = route
+            queue.began(route)
             actions.append(.readEvidence(key))
             return false
         }
@@ -46,7 +47,7 @@ extension PushScheduler {
         guard clients[key]?.evidence == .requested else { return }
         // It is as old as this call: pushes that become due later need it anew.
         clients[key]?.evidence = .read
-        evidenceRequests -= 1
+        if let route = evidenceRequests.removeValue(forKey: key) { queue.ended(route) }
         visit(key, now: now) { lane, scheduler in
             guard let evidence else {
                 return lane.attempts.wait(until: now.later(by: Self.evidenceRetry))

@@ -1,4 +1,3 @@
-import DequeModule
 import GatewayCore
 import HeapModule
 import WidgetModel
@@ -25,6 +24,10 @@ package struct PushScheduler: Sendable {
         package var intervals: [String: Int64] = [:]
         /// The maximum number of pushes in flight.
         package var underWayMax = 2_000
+        /// The maximum number of pushes in flight to webhooks; a host gets at most a quarter.
+        package var webhooksMax = 256
+        /// The maximum number of pushes in flight to a host of an app over HTTP/1.1.
+        package var webhooksPerHost = 4
         /// The apps with pushes through APNs; `nil` for all.
         package var apnsApps: Set<String>?
         /// Whether webhooks are enabled.
@@ -75,6 +78,7 @@ package struct PushScheduler: Sendable {
         var position: UInt64
         let since: UInt64
         let message: WebhookSchedule.Attempt?
+        let route: PushQueue.Route
         /// Whether a person requested it, so that its result does not affect the address.
         let isManual: Bool
         /// The counted push to revert if it is rejected; `nil` for webhooks.
@@ -122,15 +126,15 @@ package struct PushScheduler: Sendable {
     /// The client that registered each push token last.
     var owners: [UInt64: ClientKey] = [:]
     var underWay: [UInt64: UnderWay] = [:]
-    /// The number of clients whose evidence is being read.
-    var evidenceRequests = 0
+    /// The clients whose evidence is being read, and the place that is kept for each.
+    var evidenceRequests: [ClientKey: PushQueue.Route] = [:]
+    var queue = PushQueue()
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
     /// The places that were fixed while pushes were in flight, with the last of those pushes.
     var mended: [AppEnvironment: UInt64] = [:]
     private var pushes: UInt64 = 0
     private var dues = Heap<Due>()
-    private var queue = Deque<StreamID>()
 
     /// Creates a scheduler with the log position of `shard`, which has no streams.
     ///
@@ -140,6 +144,7 @@ package struct PushScheduler: Sendable {
         self.shard = shard
         self.shard.stopCollapsing()
         self.terms = terms
+        queue.terms = terms
         self.hash = hash
         spread = PushSpread(terms.spread, hash: hash)
     }
@@ -211,8 +216,10 @@ package struct PushScheduler: Sendable {
             case .rest: return
             case .wait(let until): return schedule(slot, until)
             case .push(let address):
-                guard hasRoom else { return enqueue(slot) }
-                guard hasEvidence(slot) else { return }
+                guard let key = lanes[slot]?.client else { return }
+                let route = route(to: address, of: key)
+                guard hasRoom, queue.hasRoom(route) else { return queue.wait(slot, for: route) }
+                guard hasEvidence(slot, for: route) else { return }
                 push(slot, to: address, now: now)
             }
         }
@@ -220,22 +227,15 @@ package struct PushScheduler: Sendable {
 
     /// Evaluates the push targets that waited for pushes to end.
     mutating func drainQueue(now: Int64) {
-        while hasRoom, let stream = queue.popFirst() {
-            let slot = Int(stream.slot)
-            guard lanes[slot]?.stream == stream else { continue }
-            lanes[slot]?.isQueued = false
-            look(slot, now: now)
-        }
+        while hasRoom, let slot = queue.next() { look(slot, now: now) }
+    }
+
+    func route(to id: UInt64, of key: ClientKey) -> PushQueue.Route {
+        PushQueue.Route(app: key.app, host: clients[key]?.addresses[id]?.host)
     }
 
     /// Whether another push may begin.
-    private var hasRoom: Bool { underWay.count + evidenceRequests < terms.underWayMax }
-
-    private mutating func enqueue(_ slot: Int) {
-        guard let lane = lanes[slot], !lane.isQueued else { return }
-        lanes[slot]?.isQueued = true
-        queue.append(lane.stream)
-    }
+    private var hasRoom: Bool { underWay.count + evidenceRequests.count < terms.underWayMax }
 
     private mutating func schedule(_ slot: Int, _ until: Int64) {
         guard let lane = lanes[slot], until < lane.due ?? .max else { return }

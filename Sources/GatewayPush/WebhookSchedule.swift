@@ -7,6 +7,8 @@ package struct WebhookResponse: Sendable, Hashable {
     package let status: Int
     /// The wait that `Retry-After` requested, in seconds.
     package let retryAfter: Int64?
+    /// Whether it came over HTTP/2, so that requests to the endpoint share connections.
+    package var isMultiplexed = false
 
     /// Creates a response of a status.
     package static func status(_ status: Int, retryAfter: Int64? = nil) -> Self {

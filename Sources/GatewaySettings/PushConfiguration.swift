@@ -51,8 +51,6 @@ package struct PushConfiguration: Sendable {
     package var webhookRanges: [String] = []
     /// Certificates in PEM to trust at webhooks, instead of the system's.
     package var webhookTrust: String?
-    /// The maximum number of open connections to webhooks.
-    package var webhookConnectionsMax = 256
     /// The age at which attempts are deleted, in seconds.
     package var attemptSeconds: Int64 = 7 * 86_400
     /// The maximum number of stored attempts.

@@ -9,9 +9,9 @@ import WidgetModel
 struct WebhookReceiver {
     /// Prints its port, then each request. Answers 500 to the first request of each path that
     /// begins with `/fails-once`, and 503 with a wait of five minutes to paths that begin with
-    /// `/later`.
+    /// `/later`. To paths that begin with `/held` it answers nothing while it is held.
     private static let script = """
-        import http.server, json, ssl, sys
+        import http.server, json, os, ssl, sys, time
         seen = set()
         class Receiver(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -19,6 +19,8 @@ struct WebhookReceiver {
                 body = self.rfile.read(int(self.headers["content-length"])).decode()
                 fields = {name.lower(): value for name, value in self.headers.items()}
                 print(json.dumps({"path": self.path, "fields": fields, "body": body}), flush=True)
+                held = self.path.startswith("/held")
+                while held and os.path.exists(sys.argv[3]): time.sleep(0.02)
                 fails = self.path.startswith("/fails-once") and self.path not in seen
                 seen.add(self.path)
                 later = self.path.startswith("/later")
@@ -37,6 +39,8 @@ struct WebhookReceiver {
     private static let status = "500 if fails else 204"
 
     private let program: TestProgram
+    /// The file that exists while it is held.
+    private let gate: String
     /// Its port on `localhost`.
     let port: Int64
 
@@ -47,15 +51,23 @@ struct WebhookReceiver {
     init(
         in folder: String, certificate: String, key: String, status: String? = nil
     ) throws {
-        let script = folder + "/receiver.py"
+        // Several may have the same folder.
+        let script = "\(folder)/receiver-\(UUID()).py"
+        gate = script + ".held"
         try Self.script.replacing(Self.status, with: status ?? Self.status)
             .write(toFile: script, atomically: true, encoding: .utf8)
-        program = try TestProgram("/usr/bin/python3", [script, certificate, key])
+        program = try TestProgram("/usr/bin/python3", [script, certificate, key, gate])
         port = try #require(try program.json(line: 0)?["port"]?.integerValue)
     }
 
     /// The number of requests printed so far.
     var requestCount: Int { program.output.split(separator: "\n").count - 1 }
+
+    /// Leaves requests to `/held` without an answer from now on.
+    func hold() throws { try Data().write(to: URL(filePath: gate)) }
+
+    /// Answers them.
+    func release() throws { try FileManager.default.removeItem(atPath: gate) }
 
     /// Waits for the request with that number, counted from 1, and returns it.
     func request(_ number: Int) throws -> JSONObject? { try program.json(line: number) }
@@ -90,6 +102,7 @@ struct WebhookFixture {
     let receiver: WebhookReceiver
     let gateway: LocalGateway
     let game: GameFixture
+    let configuration: GatewayConfiguration
 
     /// - Parameters:
     ///   - allowed: Further configuration of webhooks; by default it permits this machine's
@@ -98,7 +111,7 @@ struct WebhookFixture {
     init(
         allowed: String = ", allowedRanges: [127.0.0.0/8]", clock: HeldClock? = nil
     ) throws {
-        let configuration = try GatewayConfiguration()
+        configuration = try GatewayConfiguration()
         let certificates = configuration.certificates
         (data, ca) = (configuration.folder, certificates.ca)
         try configuration.write(["webhooks: { enabled: true\(allowed), ca: \(ca) }"])
@@ -106,6 +119,13 @@ struct WebhookFixture {
             in: data, certificate: certificates.certificate, key: certificates.key)
         gateway = try LocalGateway(configuration, clock: clock)
         game = try GameFixture(gateway)
+    }
+
+    /// Starts another receiver, which is another host.
+    func otherReceiver() throws -> WebhookReceiver {
+        let certificates = configuration.certificates
+        return try WebhookReceiver(
+            in: data, certificate: certificates.certificate, key: certificates.key)
     }
 
     /// Registers a client that follows the hero, with a webhook at a path of the receiver.

@@ -9,6 +9,8 @@ extension CurlClient {
         package var allowsPlainText = false
         /// Whether HTTP/2 is offered; otherwise requests use HTTP/1.1.
         package var speaksHTTP2 = true
+        /// Whether a request waits for a connection that is being opened, to share it by HTTP/2.
+        package var waitsToShare = true
         /// Whether proxies named in the environment are used. By default requests go to their own
         /// host and nowhere else.
         package var usesEnvironmentProxy = false

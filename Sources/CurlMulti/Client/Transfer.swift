@@ -65,6 +65,7 @@ final class Transfer {
         if !configuration.speaksHTTP2 {
             options.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         }
+        if !configuration.waitsToShare { options.set(CURLOPT_PIPEWAIT, 0) }
         // A proxy's own response is not the peer's.
         options.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if !configuration.usesEnvironmentProxy { options.set(CURLOPT_PROXY, "") }

@@ -401,7 +401,7 @@ package final class PushLoop: @unchecked Sendable {
             order.isManual && report.outcome != .sent ? .failed : report.outcome
         metrics.pushEnded(
             order.channel, outcome.rawValue, report.reason, seconds: Double(now - began) / 1000)
-        if !order.isManual {
+        if !order.isManual, report.result != .notSent {
             observeFreshness(order, report)
             logEnd(of: order, report, outcome, milliseconds: now - began)
         }

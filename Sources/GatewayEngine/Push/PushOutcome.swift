@@ -33,6 +33,7 @@ package enum PushOutcome: String, Sendable, CaseIterable {
             case .apns(.giveUp, _): .givenUp
             case .apns(.stop, _): .stopped
             case .webhook(let response?) where response.isSuccess: .sent
+            case .notSent: .retry
             case .webhook(let response): response?.status == 410 ? .disabled : .retry
             }
     }

@@ -45,21 +45,21 @@ package final class WebhookPushes: PushSender {
             sender = try WebhookSender(
                 addressGuard: AddressGuard(allowed: files.webhookRanges),
                 trust: files.webhookTrust,
-                connectionsMax: configuration.webhookConnectionsMax)
+                connectionsMax: configuration.terms.webhooksMax)
         } catch {
             throw Faults("webhooks.enabled", error.message)
         }
         self.content = content
         ranges = files.webhookRanges
         trust = files.webhookTrust
-        connectionsMax = configuration.webhookConnectionsMax
+        connectionsMax = configuration.terms.webhooksMax
     }
 
     /// Returns whether another configuration allows the same addresses, trusts the same
     /// certificates and allows as many connections.
     func serves(_ configuration: PushConfiguration, _ files: PushFiles) -> Bool {
         ranges == files.webhookRanges && trust == files.webhookTrust
-            && connectionsMax == configuration.webhookConnectionsMax
+            && connectionsMax == configuration.terms.webhooksMax
     }
 
     package func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
@@ -90,6 +90,8 @@ package final class WebhookPushes: PushSender {
                 report.reason = response.isSuccess ? nil : String(response.status)
             } catch {
                 report.reason = error.code.rawValue
+                let isOwn = [.closed, .busy, .cancelled, .noMemory].contains(error.code)
+                if isOwn { report.result = .notSent }
             }
             finished(report)
         }

@@ -103,5 +103,8 @@ extension ConfigurationSchema {
         option(
             "webhooks.ca", kind: .path, default: "the system's",
             help: "Trusted certificates for webhooks, PEM."),
+        option(
+            "webhooks.connectionsPerHost", kind: .number(1...64), default: "4",
+            help: "Maximum number of requests at a time from an app to a host over HTTP/1.1."),
     ]
 }

@@ -73,6 +73,6 @@ extension GatewayConfiguration {
         connectionsPerAddressMax = connectionsPerAddressMax.map { min($0, budget.connections) }
         adminConnectionsMax = budget.operatorPorts.first ?? 1
         probeConnectionsMax = budget.operatorPorts.last ?? 1
-        push.webhookConnectionsMax = max(1, budget.webhooks)
+        push.terms.webhooksMax = max(1, budget.webhooks)
     }
 }

@@ -38,6 +38,8 @@ extension PushConfiguration {
         if let interval = layers.seconds("push.interval") { terms.interval = interval * 1_000 }
         terms.intervals = Self.intervals(&layers)
         terms.underWayMax = layers.number("push.underWay") ?? terms.underWayMax
+        terms.webhooksPerHost =
+            layers.number("webhooks.connectionsPerHost") ?? terms.webhooksPerHost
         terms.spread = PushSpread.Terms(
             devicesPerSecond: layers.number("push.spreadPerSecond") ?? 1_000,
             window: (layers.seconds("push.spreadLow") ?? 900) * 1_000,

@@ -1,0 +1,210 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+@testable import GatewayPush
+
+/// Webhooks whose hosts are slow: who waits for them, and who does not.
+@Suite struct PushQueueTests {
+    private static let slow = DeliveryAddress.webhook(url: "https://slow.example/hook")
+    private static let fast = DeliveryAddress.webhook(url: "https://fast.example/hook")
+
+    private static func scheduler(
+        _ slowClients: Int, isShared: Bool = false,
+        _ adjust: (inout PushScheduler.Terms) -> Void = { _ in }
+    ) throws -> SmallPushScheduler {
+        var terms = PushScheduler.Terms()
+        adjust(&terms)
+        var small = try SmallPushScheduler(terms: terms, isShared: isShared)
+        for number in 0..<slowClients {
+            register("slow-\(number)", slow, in: &small)
+        }
+        return small
+    }
+
+    private static func register(
+        _ name: String, _ address: DeliveryAddress, in small: inout SmallPushScheduler
+    ) {
+        small.scheduler.registered(
+            device(named: name, delivery: [address], since: small.head), app: "app",
+            now: small.now)
+    }
+
+    private static func finish(
+        _ order: DuePush?, _ result: PushResult = .webhook(.status(204)),
+        in small: inout SmallPushScheduler
+    ) throws {
+        let number = try #require(order).number
+        small.scheduler.finished(number, result, now: small.now, random: 0)
+    }
+
+    /// An answer over HTTP/2.
+    private static var multiplexed: PushResult {
+        var response = WebhookResponse.status(204)
+        response.isMultiplexed = true
+        return .webhook(response)
+    }
+
+    // MARK: Honest hosts
+
+    /// Half a second an answer, four at a time: 50 s for all of them, of which most wait for longer
+    /// than a request may take.
+    @Test func `clients of a slow host are told in turn, and none of them has failed`() throws {
+        var small = try Self.scheduler(400)
+        try small.change("1", urgency: .high)
+        var underWay = small.orders()
+        var told: Set<String> = []
+        for _ in 0..<400 {
+            #expect(underWay.count <= 4 && small.scheduler.pushesUnderWay == underWay.count)
+            let order = try #require(underWay.first)
+            underWay.removeFirst()
+            told.insert(order.client.client)
+            small.wait(125)
+            try Self.finish(order, in: &small)
+            underWay += small.orders()
+        }
+        #expect(told.count == 400 && underWay.isEmpty)
+        let counts = small.scheduler.statusCounts(now: small.now)
+        #expect(counts.told == 400 && counts.waiting == 0)
+    }
+
+    @Test func `who has more to hear does not overtake those that wait`() throws {
+        var small = try Self.scheduler(3) { $0.webhooksPerHost = 1 }
+        try small.change("1", urgency: .high)
+        var told: [String] = []
+        for _ in 0..<6 {
+            let order = try #require(small.orders().first)
+            told.append(order.client.client)
+            try small.change("1", urgency: .high)
+            try Self.finish(order, in: &small)
+        }
+        #expect(Set(told.prefix(3)).count == 3 && told.suffix(3) == told.prefix(3))
+    }
+
+    @Test func `over HTTP/2 a host gets its share, for as long as it speaks that`() throws {
+        var small = try Self.scheduler(200)
+        try small.change("1", urgency: .high)
+        var underWay = small.orders()
+        #expect(underWay.count == 4)
+        try Self.finish(underWay.removeFirst(), Self.multiplexed, in: &small)
+        underWay += small.orders()
+        #expect(underWay.count == 64)
+        try Self.finish(underWay.removeFirst(), in: &small)
+        #expect(small.orders().isEmpty)
+    }
+
+    @Test func `what the gateway did not send stays due, and says nothing of the host`() throws {
+        var small = try Self.scheduler(1)
+        try small.change("1")
+        let order = try #require(small.orders().first)
+        try Self.finish(order, .notSent, in: &small)
+        #expect(small.orders().isEmpty)
+        #expect(
+            small.scheduler.addresses(of: order.client, now: small.now).map(\.failures) == [0])
+        small.wait(1_000)
+        let again = small.orders()
+        #expect(again.map(\.message) == [order.message])
+        // A failure that is the host's is its first.
+        try Self.finish(again.first, .webhook(.status(500)), in: &small)
+        small.wait(WebhookSchedule.waits[0])
+        #expect(small.orders().count == 1)
+    }
+
+    @Test func `a client that registers again waits once`() throws {
+        var small = try Self.scheduler(2) { $0.webhooksPerHost = 1 }
+        try small.change("1", urgency: .high)
+        let first = try #require(small.orders().first)
+        for _ in 0..<10 {
+            for number in 0..<2 { Self.register("slow-\(number)", Self.slow, in: &small) }
+        }
+        try Self.finish(first, in: &small)
+        let second = small.orders()
+        #expect(second.count == 1 && second.first?.client != first.client)
+        try Self.finish(second.first, in: &small)
+        #expect(small.orders().isEmpty)
+    }
+
+    // MARK: Hosts that never answer
+
+    @Test func `a host that never answers has its share, and nobody else waits for it`() throws {
+        var small = try Self.scheduler(1_200)
+        Self.register("fast", Self.fast, in: &small)
+        Self.register("phone", apns(), in: &small)
+        try small.change("1", urgency: .high)
+        let orders = small.orders()
+        #expect(orders.filter { $0.address == Self.slow }.count == 4)
+        #expect(orders.filter { $0.address == apns() }.count == 1)
+        try Self.finish(orders.first { $0.address == Self.fast }, in: &small)
+        try small.change("1", urgency: .high)
+        #expect(small.orders().map(\.address) == [Self.fast])
+    }
+
+    @Test func `no name for it makes a host another one`() throws {
+        var small = try Self.scheduler(4)
+        for (number, host) in ["SLOW.example", "slow.example:443", "slow.example:0443"].enumerated()
+        {
+            Self.register("\(number)", .webhook(url: "https://\(host)/\(number)"), in: &small)
+        }
+        try small.change("1", urgency: .high)
+        #expect(small.orders().count == 4)
+    }
+
+    @Test func `however many hosts an app names, another app has the next turn but one`() {
+        func silent(_ slot: Int) -> PushQueue.Route { .init(app: "a", host: "\(slot % 100)") }
+        var queue = PushQueue()
+        for slot in 0..<1_000 { queue.wait(slot, for: silent(slot)) }
+        var begun: [Int] = []
+        while let slot = queue.next() {
+            queue.began(silent(slot))
+            begun.append(slot)
+        }
+        #expect(begun.count == 256)
+        #expect(Dictionary(grouping: begun) { $0 % 100 }.values.allSatisfy { $0.count < 4 })
+        let other = PushQueue.Route(app: "b", host: "x")
+        queue.wait(5_000, for: other)
+        #expect(!queue.hasRoom(other) && queue.next() == nil)
+        // Devices have places of their own.
+        queue.wait(6_000, for: .init(app: "a", host: nil))
+        #expect(queue.next() == 6_000)
+        var next: [Int?] = []
+        for slot in begun.prefix(2) {
+            queue.ended(silent(slot))
+            next.append(queue.next())
+            if let slot = next.last ?? nil, slot < 1_000 { queue.began(silent(slot)) }
+        }
+        #expect(next.contains(5_000))
+    }
+
+    @Test func `a person may use a host's whole share, and no more`() throws {
+        var small = try Self.scheduler(20) { $0.webhooksMax = 32 }
+        try small.change("1", urgency: .high)
+        #expect(small.orders().count == 4)
+        let results = (0..<20).map { number in
+            small.scheduler.resend(
+                ClientKey(app: "app", client: "slow-\(number)"), channel: .webhook,
+                now: small.now)
+        }
+        #expect(results.filter { $0 == .pushing(1) }.count == 4)
+        #expect(results.filter { $0 == .busy }.count == 16)
+    }
+
+    @Test func `the knowledge of other nodes is asked for by those that have a place`() throws {
+        var small = try Self.scheduler(10, isShared: true)
+        try small.change("1", urgency: .high)
+        func asked() -> [ClientKey] {
+            small.scheduler.takeActions().compactMap {
+                if case .readEvidence(let key) = $0 { key } else { nil }
+            }
+        }
+        let first = asked()
+        #expect(first.count == 4)
+        small.scheduler.received(
+            PushScheduler.Evidence.none, about: try #require(first.first), now: small.now)
+        let orders = small.orders()
+        #expect(orders.map(\.client) == [first[0]])
+        // A client that is gone leaves its place to the next.
+        small.scheduler.removed(first[1])
+        try Self.finish(orders.first, in: &small)
+        #expect(asked().count == 2)
+    }
+}
