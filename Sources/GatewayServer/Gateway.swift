@@ -492,12 +492,12 @@ package struct Gateway: Sendable {
             try await services.run()
         } catch {
             logger.error("the gateway stops because of an error", metadata: ["error": "\(error)"])
-            try? await close()
+            try? await close(at: engine.clock.now())
             guard let error = error as? PortError else { throw error }
             throw PortFault(
                 option: error.address == configuration.probes ? "probes" : "admin", error: error)
         }
-        try await close()
+        try await close(at: stopping.withLock { $0 })
         for log in sampledLogs { log.summarize(atEnd: true) }
         logger.info(
             "the gateway has stopped",
@@ -580,8 +580,21 @@ package struct Gateway: Sendable {
                 acceptTime: engine.changes.accepted.time))
     }
 
-    private func close() async throws {
-        await engine.push?.stop { await senders.drain() }
+    /// What is not confirmed 20 s after the request to stop, at `moment`, is sent after the start.
+    private func close(at moment: Int64) async throws {
+        await engine.push?.stop { [senders, clock = engine.clock] in
+            let (ended, end) = AsyncStream.makeStream(of: Void.self)
+            let drain = Task {
+                await senders.drain()
+                end.finish()
+            }
+            let alarm = Task {
+                await clock.sleep(moment + 20_000)
+                end.finish()
+            }
+            for await _ in ended {}
+            for task in [drain, alarm] { task.cancel() }
+        }
         // After everything that may have ended a span.
         await tracing?.stop()
         try await engine.embedded?.store.close()

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayTestSupport
 import ServerTestSupport
+import Synchronization
 import Testing
 import WidgetModel
 
@@ -112,6 +113,66 @@ extension ProcessTests {
                 ["keys", "rotate", "--data", fixture.data, "--purpose", "webhooks"])
             #expect(again.exit == .status(1) && again.output.contains("rotation is in progress"))
             gateway.terminate()
+        }
+
+        @Test func `a slow host delays nobody else, and to wait for it is no failure`() throws {
+            let fixture = try WebhookFixture()
+            let (gateway, game, slow) = (fixture.gateway, fixture.game, fixture.receiver)
+            try slow.hold()
+            for number in 0..<300 {
+                _ = try slow.register(
+                    "slow-\(number)", at: "/held", on: gateway, token: game.backend)
+            }
+            try game.change(gateway.http(), ["hero"], run: "one")
+            _ = try #require(try slow.request(4))
+            let fast = try fixture.otherReceiver()
+            _ = try fast.register("fast", at: "/hook", on: gateway, token: game.backend)
+            try game.change(gateway.http(), ["hero"], run: "two")
+            _ = try #require(try fast.request(1))
+            #expect(slow.requestCount == 4)
+            try slow.release()
+            // Those that were told of the first change alone are told of the second, too.
+            func outcomes() throws -> [String: Double] {
+                let pushes = try gateway.metrics().labelled("timeline_gateway_pushes_total")
+                return pushes.reduce(into: [:]) {
+                    $0[$1.labels["outcome"] ?? "", default: 0] += $1.value
+                }
+            }
+            try blockUntil("all are told", details: { slow.requestCount.description }) {
+                try outcomes()["sent"] ?? 0 >= 305
+            }
+            #expect(try outcomes().keys.sorted() == ["sent"])
+            gateway.terminate()
+            #expect(!gateway.standardErrorTail.contains("begin to fail"))
+        }
+
+        @Test func `a webhook that hangs does not hold up a stop, and is told after it`() throws {
+            let clock = HeldClock()
+            let fixture = try WebhookFixture(clock: clock)
+            let (gateway, receiver) = (fixture.gateway, fixture.receiver)
+            try receiver.hold()
+            _ = try fixture.register(at: "/held")
+            try fixture.game.change(gateway.http(), ["hero"], run: "one")
+            let first = try #require(try receiver.request(1))
+            let exit = Mutex<GatewayProcessExit?>(nil)
+            onThread {
+                let ended = gateway.terminate()
+                exit.withLock { $0 = ended }
+            }
+            try blockUntil("stopped") {
+                clock.advance(to: clock.now + 1_000)
+                return exit.withLock { $0 } != nil
+            }
+            #expect(exit.withLock { $0 } == .status(0))
+            #expect(!gateway.standardErrorTail.contains("begin to fail"))
+            try receiver.release()
+            let next = try LocalGateway(fixture.configuration)
+            let again = try #require(try receiver.request(2))
+            #expect(first["fields"]?.objectValue?["webhook-id"] != nil)
+            #expect(
+                first["fields"]?.objectValue?["webhook-id"]
+                    == again["fields"]?.objectValue?["webhook-id"])
+            next.terminate()
         }
 
         @Test func `a webhook at a private address is not asked unless that is allowed`() throws {
