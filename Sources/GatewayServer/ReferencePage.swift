@@ -9,6 +9,8 @@ package enum ReferencePage: String, CaseIterable, Sendable {
     case metrics
     /// Every option of the configuration.
     case configuration
+    /// Every limit that an honest peer can meet.
+    case limits
 
     /// The page in Markdown.
     package var markdown: String {
@@ -20,6 +22,7 @@ package enum ReferencePage: String, CaseIterable, Sendable {
         case .configuration:
             return "# Configuration\n\n" + made + Self.configurationIntroduction
                 + Self.configurationTable
+        case .limits: return "# Limits\n\n" + made + LimitsReference.markdown
         }
     }
 

@@ -9,6 +9,7 @@ struct Reference: ParsableCommand {
             EXAMPLES
               timeline-gateway reference metrics
               timeline-gateway reference configuration
+              timeline-gateway reference limits
             """)
 
     @Argument(

@@ -13,30 +13,30 @@ import WidgetModel
 /// The limits of a connection.
 package struct ConnectionSettings: Sendable {
     /// The maximum size of all header fields of a request together, in bytes.
-    var headerBytesMax = 16 * 1024
+    package var headerBytesMax = 16 * 1024
     /// The size of the header fields of an HTTP/2 request, in bytes, above which they are not even
     /// decoded, so that the connection has to end: further requests could refer to them. It is the
     /// limit that peers are told; a lower one may be enforced (RFC 9113 section 6.5.2).
     var headerBytesDecodedMax = 64 * 1024
     /// The maximum number of header fields of a request.
-    var headerFieldsMax = 100
+    package var headerFieldsMax = 100
     /// The time in which no byte of a body has to arrive, and that one which is slower than the rate
     /// uses up. A phone throttled to 64 kbit/s sends twice the rate.
-    var bodyPause = TimeAmount.seconds(30)
-    var bodyBytesPerSecond = 4 * 1024
+    package var bodyPause = TimeAmount.seconds(30)
+    package var bodyBytesPerSecond = 4 * 1024
     /// The time from a request's head to the end of its body.
-    var bodyTimeout = TimeAmount.minutes(5)
+    package var bodyTimeout = TimeAmount.minutes(5)
     /// The maximum length of a request's rest that is read after its response.
-    var restBytesMax = 64 * 1024
+    package var restBytesMax = 64 * 1024
     /// The longest time to drop a longer rest before its connection ends: a reset would destroy a
     /// response that the client, still sending, has not read.
-    var lingerTimeout = TimeAmount.seconds(30)
+    package var lingerTimeout = TimeAmount.seconds(30)
     /// The time from one piece of a response that the peer accepts to the next.
-    var answerTimeout = TimeAmount.seconds(30)
+    package var answerTimeout = TimeAmount.seconds(30)
     /// The time between two requests of a connection.
-    var idleTimeout = Duration.seconds(75)
+    package var idleTimeout = Duration.seconds(75)
     /// The maximum number of concurrent requests of one HTTP/2 connection.
-    var concurrentRequestsMax = 100
+    package var concurrentRequestsMax = 100
     /// The number of bytes that an HTTP/2 stream may send before they are read; the protocol's
     /// default. A body that waits for the budget of request bytes is not read, and takes less than
     /// three times this. When its route has reserved memory, its window grows by as much

@@ -10,7 +10,7 @@ import WidgetModel
 /// rejected.
 extension GatewayRoutes {
     /// The maximum wait of a long-poll, in seconds: many proxies give up after a minute.
-    static let waitSecondsMax = 50
+    package static let waitSecondsMax = 50
 
     func getReloads(_ request: GatewayRequest, _ context: GatewayContext) async throws
         -> RouteResponse

@@ -1,0 +1,81 @@
+import GatewayHTTP
+import GatewayOperations
+import GatewayTLS
+import NIOCore
+import WidgetModel
+
+/// The limits that an honest peer can meet: those with an option, and the fixed ones.
+enum LimitsReference {
+    static var markdown: String {
+        var text = "## With an option\n\n| option | default | description |\n|---|---|---|\n"
+        for option in ConfigurationSchema.options
+        where ["limits.", "rates.", "streams."].contains(where: option.key.hasPrefix) {
+            text += "| `\(option.key)` | \(option.standard) | \(option.help) |\n"
+        }
+        text += "\n## Fixed\n\n| limit | value | beyond it |\n|---|---|---|\n"
+        for (limit, value, outcome) in fixed { text += "| \(limit) | \(value) | \(outcome) |\n" }
+        return text + behindBalancers
+    }
+
+    private static var fixed: [(limit: String, value: String, outcome: String)] {
+        let (tls, http, limits) = (TLSServerSettings(), ConnectionSettings(), Limits())
+        let (bytes, rate) = (http.headerBytesMax, http.bodyBytesPerSecond)
+        let closed = "the connection is closed"
+        let rejected = "422"
+        return [
+            ("TLS handshake", words(tls.handshakeTimeout), closed),
+            ("from the handshake to the first request", words(tls.firstRequestTimeout), closed),
+            ("between two requests", "\(http.idleTimeout.components.seconds) s", closed),
+            ("header of a request", "\(bytes / 1_024) KiB, \(http.headerFieldsMax) fields", "431"),
+            (
+                "pace of a body",
+                "\(rate / 1_024) KiB/s, averaged over \(words(http.bodyPause)); "
+                    + "\(words(http.bodyTimeout)) in all. Time in which the gateway does not read "
+                    + "does not count", "408"
+            ),
+            (
+                "rest of a body after its response", "\(http.restBytesMax / 1_024) KiB",
+                "the response says `Connection: close`; the rest is dropped for up to "
+                    + words(http.lingerTimeout)
+            ),
+            (
+                "pause in the reading of a response", words(http.answerTimeout),
+                "\(closed), over HTTP/2 the stream"
+            ),
+            (
+                "requests at once of an HTTP/2 connection", "\(http.concurrentRequestsMax)",
+                "`REFUSED_STREAM`"
+            ),
+            (
+                "longest `wait` of a poll", "\(GatewayRoutes.waitSecondsMax) s",
+                "answered without news"
+            ),
+            ("attributes of a change or client", "\(limits.attributesMax)", rejected),
+            ("properties of a change or entity", "\(limits.propertiesMax)", rejected),
+            ("values of a list", "\(limits.listValuesMax)", rejected),
+            ("recommended items of a kind", "\(limits.recommendationItemsMax)", rejected),
+            ("delivery addresses of a registration", "\(limits.deliveriesMax)", rejected),
+            ("rules of a kind", "\(limits.kindRulesMax)", rejected),
+            ("bindings of a rule", "\(limits.bindingsMax)", rejected),
+            ("values of a change at a rule", "\(limits.changeRuleKeysMax)", rejected),
+        ]
+    }
+
+    private static func words(_ time: TimeAmount) -> String {
+        let seconds = time.nanoseconds / 1_000_000_000
+        return seconds % 60 == 0 ? "\(seconds / 60) min" : "\(seconds) s"
+    }
+
+    private static let behindBalancers = """
+
+        ## Behind a balancer or proxy
+
+        - Name it in `proxies.trusted`, so that addresses are those of its clients: otherwise everybody shares \
+        the limits of one address. Without its PROXY protocol or `Forwarded`, raise \
+        `limits.connectionsPerAddress` and `rates.address`.
+        - Let it keep idle connections to the gateway for less than the time between two requests, and \
+        let streams live: its time without bytes has to be longer than `streams.heartbeat`.
+        - Over HTTP/2, let it open further connections when one has all requests that it may have.
+
+        """
+}
