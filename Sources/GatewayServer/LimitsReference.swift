@@ -1,5 +1,6 @@
 import GatewayHTTP
 import GatewayOperations
+import GatewaySigning
 import GatewayTLS
 import NIOCore
 import WidgetModel
@@ -9,7 +10,8 @@ enum LimitsReference {
     static var markdown: String {
         var text = "## With an option\n\n| option | default | description |\n|---|---|---|\n"
         for option in ConfigurationSchema.options
-        where ["limits.", "rates.", "streams."].contains(where: option.key.hasPrefix) {
+        where ["limits.", "rates.", "streams.", "retention."].contains(where: option.key.hasPrefix)
+        {
             text += "| `\(option.key)` | \(option.standard) | \(option.help) |\n"
         }
         text += "\n## Fixed\n\n| limit | value | beyond it |\n|---|---|---|\n"
@@ -49,6 +51,15 @@ enum LimitsReference {
             (
                 "longest `wait` of a poll", "\(GatewayRoutes.waitSecondsMax) s",
                 "answered without news"
+            ),
+            (
+                "tolerance of a token's times",
+                "\(TokenPolicy(issuers: [], audiences: []).leeway) s",
+                "401; a stream ends"
+            ),
+            (
+                "reader of a stream that vanished",
+                "\(ListeningSocket.userTimeout / 1_000) s after a heartbeat", closed
             ),
             ("attributes of a change or client", "\(limits.attributesMax)", rejected),
             ("properties of a change or entity", "\(limits.propertiesMax)", rejected),

@@ -12,7 +12,7 @@ package final class ListeningSocket: Sendable {
     /// was sent (tcp(7), TCP_USER_TIMEOUT). With the default heartbeats a reader that vanished is
     /// noticed within a minute. It also ends a peer that is there and accepts nothing for so long; the
     /// limits of streams and responses that are not read are shorter.
-    private static let userTimeout: Int32 = 40_000
+    package static let userTimeout: Int32 = 40_000
 
     let descriptor: Int32
     /// The port that was bound, even if port 0 was requested.
