@@ -11,7 +11,6 @@ package struct RegistrationSeal: Sendable {
 
     private let key: FleetKey
 
-    /// Creates a seal.
     package init(_ key: FleetKey) { self.key = key }
 
     /// Wraps a registration in stored form.

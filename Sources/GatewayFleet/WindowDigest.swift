@@ -12,7 +12,6 @@ package struct WindowDigest: Sendable, Equatable {
     /// The hash.
     package let hash: UInt64
 
-    /// Creates a digest.
     package init(position: UInt64, floor: UInt64, hash: UInt64) {
         self.position = position
         self.floor = floor

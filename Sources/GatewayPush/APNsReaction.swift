@@ -59,7 +59,6 @@ package struct APNsReaction: Sendable, Hashable {
     /// The problem to report to an operator; `nil` for none.
     package let alert: PushAlert?
 
-    /// Creates a reaction.
     package init(
         _ verdict: Verdict, connection: Connection = .keep, providerToken: ProviderToken = .keep,
         alert: PushAlert? = nil

@@ -36,7 +36,6 @@ package struct PushAllowance: Sendable, Hashable {
     private var credit: Int64
     private var countedAt: Int64
 
-    /// Creates a full allowance.
     package init(_ terms: Terms, now: Int64) {
         self.init(terms, credit: terms.creditMax, now: now)
     }

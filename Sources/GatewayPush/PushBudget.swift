@@ -31,7 +31,6 @@ package struct PushBudget: Sendable {
         /// The default interval for a kind whose catalog states none, ms.
         package static let intervalDefault: Int64 = 300_000
 
-        /// Creates a kind.
         package init(_ id: UInt64, interval: Int64 = intervalDefault) {
             self.id = id
             self.interval = min(max(interval, 0), TimeAway.longest)
@@ -200,7 +199,6 @@ extension PushBudget {
             /// The time since the push, ms.
             package var age: Int64
 
-            /// Creates a pushed kind.
             package init(kind: UInt64, age: Int64) {
                 self.kind = kind
                 self.age = age

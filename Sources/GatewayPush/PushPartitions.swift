@@ -15,7 +15,6 @@ package struct PushPartitions: Sendable {
         /// The generation, which each change of the owner raises.
         package let generation: Int64
 
-        /// Creates an id.
         package init(number: Int32, generation: Int64) {
             (self.number, self.generation) = (number, generation)
         }

@@ -97,7 +97,6 @@ package struct PushScheduler: Sendable {
         /// The environment.
         package let environment: APNsEnvironment
 
-        /// Creates a place.
         package init(app: String, environment: APNsEnvironment) {
             (self.app, self.environment) = (app, environment)
         }

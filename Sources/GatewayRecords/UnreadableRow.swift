@@ -7,7 +7,6 @@ package struct UnreadableRow: Error, CustomStringConvertible {
     /// The reason why it cannot be read.
     let reason: String
 
-    /// Creates an error.
     package init(row: String, reason: String) {
         self.row = row
         self.reason = reason

@@ -52,7 +52,6 @@ package struct KeyRing: Sendable, Equatable {
         /// The state of the key.
         package internal(set) var state: State
 
-        /// Creates an entry.
         package init(key: SigningKey, state: State) {
             self.key = key
             self.state = state

@@ -61,7 +61,6 @@ package struct TokenPolicy: Sendable, Equatable {
     /// The valid tokens to reject.
     package var denied: Denylist
 
-    /// Creates a policy.
     package init(
         issuers: [TrustedIssuer], audiences: Set<String>, leeway: Int64 = 60,
         clientLifetimeMax: Int64 = 30 * 24 * 3600, denied: Denylist = Denylist()

@@ -35,7 +35,6 @@ package struct PushAttemptRow: Sendable, Equatable {
     /// The sequence of the latest log entry that it reported; `nil` if unknown.
     package let sequence: UInt64?
 
-    /// Creates an attempt.
     package init(
         number: Int64 = 0, at: Int64, key: RegistrationKey, channel: String, outcome: String,
         reason: String?, reference: String?, milliseconds: Int64, sequence: UInt64? = nil
@@ -81,7 +80,6 @@ package struct ProviderTokenRow: Sendable, Equatable {
     /// The token. It is secret and must never be logged.
     package let token: String
 
-    /// Creates a token row.
     package init(issuer: String, issuedAt: Int64, token: String) {
         self.issuer = issuer
         self.issuedAt = issuedAt

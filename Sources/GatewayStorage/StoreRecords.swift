@@ -30,7 +30,6 @@ package struct LogRow: Sendable, Equatable {
     /// The opaque content.
     package let payload: Data
 
-    /// Creates a row.
     package init(
         sequence: UInt64, app: String, type: LogEntryType, source: String?, eventID: String?,
         acceptedAt: Int64, payload: Data
@@ -54,7 +53,6 @@ package struct CatalogRow: Sendable, Equatable {
     /// The opaque content.
     package let payload: Data
 
-    /// Creates a version.
     package init(app: String, sequence: UInt64, payload: Data) {
         self.app = app
         self.sequence = sequence
@@ -87,7 +85,6 @@ package struct RegistrationRow: Sendable, Equatable {
     /// The time at which the client was last updated or seen, ms since 1970.
     package let seenAt: Int64
 
-    /// Creates a row.
     package init(key: RegistrationKey, payload: Data, updatedAt: Int64, seenAt: Int64) {
         self.key = key
         self.payload = payload
@@ -103,7 +100,6 @@ package struct RegistrationPage: Sendable {
     /// Whether there are more after the last row.
     package let hasMore: Bool
 
-    /// Creates a page.
     package init(rows: [RegistrationRow], hasMore: Bool) {
         self.rows = rows
         self.hasMore = hasMore

@@ -23,7 +23,6 @@ package struct MetricFamily: Sendable {
         /// The maximum number of different values; further ones count as ``other``.
         package let valuesMax: Int
 
-        /// Creates a label.
         package init(_ name: String, valuesMax: Int) {
             self.name = name
             self.valuesMax = valuesMax

@@ -30,7 +30,6 @@ package struct PushRequest: Sendable, Hashable {
     /// The path of every push, before the device token.
     package static let devicePath = "/3/device/"
 
-    /// Creates an empty request.
     package init() {}
 
     /// The device token in the path; `nil` for a path of another form.

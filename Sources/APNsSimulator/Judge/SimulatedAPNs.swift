@@ -38,7 +38,6 @@ package struct SimulatedAPNs: Sendable {
         /// The time in ms since 1970.
         package var wall: Int64
 
-        /// Creates a moment.
         package init(now: Int64, wall: Int64) {
             self.now = now
             self.wall = wall

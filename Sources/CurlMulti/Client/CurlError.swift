@@ -47,7 +47,6 @@ package struct CurlError: Error, Sendable, Hashable, CustomStringConvertible {
     /// One sentence for a person, without secrets.
     package let message: String
 
-    /// Creates a failure.
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

@@ -25,7 +25,6 @@ package struct CurlRequest: Sendable {
     /// Whether the request gets a connection of its own, over HTTP/1.1.
     package var isIsolated = false
 
-    /// Creates a request.
     package init(
         _ method: String, origin: String, target: String, fields: CurlFields,
         body: [UInt8]? = nil, timeout: Duration?

@@ -12,7 +12,6 @@ package struct CollapseWindow {
         let rule: Int
         package let values: BoundValues
 
-        /// Creates a key.
         package init(rule: Int, values: BoundValues) {
             self.rule = rule
             self.values = values

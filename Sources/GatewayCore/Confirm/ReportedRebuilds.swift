@@ -34,7 +34,6 @@ package struct ReportedRebuilds: Sendable {
         /// The number of reports at once; each of the timelines counts once.
         package let times: Int
 
-        /// Creates a claim.
         package init(name: TimelineID, told: [RecentChanges.Hit], copies: Int, times: Int) {
             self.name = name
             self.told = told

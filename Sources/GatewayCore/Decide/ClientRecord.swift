@@ -24,7 +24,6 @@ package final class ClientRecord: Sendable {
     /// Whether the client, or one of its controls, has an address other than streams and polls.
     package let isPushable: Bool
 
-    /// Creates a record.
     package init(
         client: String, registration: ClientRegistration, attributes origins: ClientAttributes,
         confirmed: [String: UInt64] = [:], since: UInt64 = 0, addressedAt: Int64 = 0,

@@ -8,7 +8,6 @@ package struct RuleSetHistory: Sendable, Equatable {
         /// The sequence of the catalog that first declared it, without interruption since.
         package let since: UInt64
 
-        /// Creates an entry.
         package init(identity: [UInt8], since: UInt64) {
             self.identity = identity
             self.since = since
@@ -24,7 +23,6 @@ package struct RuleSetHistory: Sendable, Equatable {
     /// The retired rules, in the order of their slots.
     package var retired: [Entry]
 
-    /// Creates a history.
     package init(sequence: UInt64, kinds: [String: UInt64], rules: [Entry], retired: [Entry]) {
         self.sequence = sequence
         self.kinds = kinds

@@ -9,7 +9,6 @@ package struct InvalidationTarget: Sendable, Hashable {
     /// The parameter values that restrict it, sorted by name; for timelines only.
     package let parameters: [ReloadNotification.Parameter]
 
-    /// Creates a name.
     package init(
         _ target: Target, _ kind: String, _ parameters: [ReloadNotification.Parameter] = []
     ) {
@@ -28,7 +27,6 @@ package struct StaleSet: Sendable, Hashable {
     /// The latest sequence that made any of it stale.
     package private(set) var sequence: UInt64 = 0
 
-    /// Creates an empty set.
     package init() {}
 
     /// Returns a set in which everything is stale as of `sequence`.

@@ -22,7 +22,6 @@ package struct Health: Sendable {
         /// The expiry of the server's certificate, seconds since 1970.
         package var certificateEnds: Int64
 
-        /// Creates a snapshot.
         package init(
             isServing: Bool, head: UInt64, loops: UInt64, pushes: UInt64?, commits: UInt64,
             failedCommits: UInt64, isDiskRefusing: Bool, waitingWrites: Int, certificateEnds: Int64

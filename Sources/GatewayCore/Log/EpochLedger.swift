@@ -15,7 +15,6 @@ package struct EpochLedger: Sendable, Equatable {
         /// Whether a lost tail, or an operator after a restore, made its cursors invalid.
         package var isVoid: Bool
 
-        /// Creates an epoch.
         package init(id: EpochID, openedAt: UInt64, isVoid: Bool) {
             self.id = id
             self.openedAt = openedAt

@@ -33,7 +33,6 @@ package struct LogEntry: Sendable {
         if case .change(let decision, _) = body { decision.keys.count } else { 0 }
     }
 
-    /// Creates an entry.
     package init(
         sequence: UInt64, app: String, acceptedAt: Int64, urgency: Urgency = .normal, body: Body
     ) {

@@ -20,7 +20,6 @@ package struct ImpactSummary: Sendable {
     private var withheld: [Outcome.Reason: Withheld] = [:]
     private var unreachable: [Outcome.Absence: Int] = [:]
 
-    /// Creates an empty tally.
     package init() {}
     private(set) var examples: [String: [String]] = [:]
 

@@ -54,7 +54,6 @@ package final class CursorCodec: Sendable {
     private let seal: CursorSeal
     private let history: any CursorHistory
 
-    /// Creates a codec.
     package init(seal: CursorSeal, history: any CursorHistory) {
         self.seal = seal
         self.history = history

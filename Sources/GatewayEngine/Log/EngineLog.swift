@@ -131,7 +131,6 @@ package struct CatalogOutcome: Sendable {
     /// Whether the app had no catalog before.
     package let isNew: Bool
 
-    /// Creates a result.
     package init(document: CatalogDocument, isNew: Bool) {
         self.document = document
         self.isNew = isNew

@@ -6,7 +6,6 @@ package struct ClusterState: Sendable, Equatable {
     /// The reason why the node does not follow or write the log; `nil` if it does both.
     package let objection: String?
 
-    /// Creates a state.
     package init(objection: String?) { self.objection = objection }
 }
 

@@ -10,7 +10,6 @@ package struct RegistrationVersion: Sendable, Equatable {
     /// The version, where a store counts them; else 0, and the payload is compared.
     package let revision: Int64
 
-    /// Creates a version.
     package init(payload: Data, revision: Int64 = 0) {
         self.payload = payload
         self.revision = revision

@@ -36,7 +36,6 @@ extension ProblemDetails {
 }
 
 extension RouteResponse {
-    /// Creates a JSON response.
     package init(_ status: HTTPResponseStatus, json: JSONValue, headers: HTTPHeaders = [:]) {
         var fields = headers
         if !fields.contains(name: FieldName.contentType) {

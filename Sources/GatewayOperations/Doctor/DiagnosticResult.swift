@@ -21,7 +21,6 @@ package struct DiagnosticResult: Sendable, Equatable {
     /// The remedy; empty if none is needed.
     package let remedy: String
 
-    /// Creates a finding.
     package init(_ level: Level, subject: String, what: String, remedy: String = "") {
         (self.level, self.subject, self.what, self.remedy) = (level, subject, what, remedy)
     }

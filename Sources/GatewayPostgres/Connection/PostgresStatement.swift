@@ -7,7 +7,6 @@ package struct PostgresStatement: Sendable, Hashable {
     /// Whether rows are delivered one by one, because together they may be large.
     package let isStreamed: Bool
 
-    /// Creates a statement.
     package init(_ name: String, isStreamed: Bool = false, sql: String) {
         self.name = name
         self.sql = sql
@@ -28,7 +27,6 @@ package struct PostgresQuery: Sendable {
     /// The values of its parameters, in order.
     package let values: [PostgresValue]
 
-    /// Creates an execution.
     package init(_ statement: PostgresStatement, _ values: [PostgresValue] = []) {
         self.statement = statement
         self.values = values

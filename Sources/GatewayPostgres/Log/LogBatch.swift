@@ -10,14 +10,4 @@ package struct LogBatch: Sendable, Equatable {
     package let at: Int64
     /// The records, the first with the sequence ``first``; none for a batch that the reader knew.
     package let records: [LogRecord]
-
-    /// Creates a batch.
-    package init(first: Int64, position: LogPosition, node: Int64, at: Int64, records: [LogRecord])
-    {
-        self.first = first
-        self.position = position
-        self.node = node
-        self.at = at
-        self.records = records
-    }
 }

@@ -8,7 +8,6 @@ package struct LogPosition: Sendable, Hashable {
     /// The 16 bytes of the chain, the first one the most significant.
     package let chain: UInt128
 
-    /// Creates a position.
     package init(last: Int64, chain: UInt128) {
         self.last = last
         self.chain = chain

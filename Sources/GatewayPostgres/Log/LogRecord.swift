@@ -7,7 +7,6 @@ package struct LogRecord: Sendable, Equatable {
         /// The id, unique within its source.
         package var id: String
 
-        /// Creates a name.
         package init(source: String, id: String) {
             self.source = source
             self.id = id
@@ -25,7 +24,6 @@ package struct LogRecord: Sendable, Equatable {
         /// The keyed hash of the registration's content.
         package var digest: Int64
 
-        /// Creates a state.
         package init(part: Int16, client: String, revision: Int64, digest: Int64) {
             self.part = part
             self.client = client
@@ -58,7 +56,6 @@ package struct LogRecord: Sendable, Equatable {
     /// The content.
     package let content: Content
 
-    /// Creates a record.
     package init(app: String, _ content: Content) {
         self.app = app
         self.content = content

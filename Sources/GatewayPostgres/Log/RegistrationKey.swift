@@ -7,7 +7,6 @@ package struct RegistrationKey: Sendable, Hashable {
     /// The id of the client within the app.
     package let client: String
 
-    /// Creates a key.
     package init(part: Int16, app: String, client: String) {
         self.part = part
         self.app = app

@@ -9,7 +9,6 @@ package struct MovedBatch: Sendable, Equatable {
         /// The place of its record, from 1.
         package var place: Int32
 
-        /// Creates an event.
         package init(key: UInt128, digest: Int64, place: Int32) {
             self.key = key
             self.digest = digest
@@ -26,7 +25,6 @@ package struct MovedBatch: Sendable, Equatable {
     /// The events among them.
     package var events: [Event]
 
-    /// Creates a batch.
     package init(after: Int64, at: Int64, records: [LogRecord], events: [Event] = []) {
         self.after = after
         self.at = at
@@ -46,7 +44,6 @@ package struct MovedRegistration: Sendable, Equatable {
     /// The time of the last update, ms since 1970.
     package var updatedAt: Int64
 
-    /// Creates a registration.
     package init(
         key: RegistrationKey, revision: Int64, content: RegistrationContent, updatedAt: Int64
     ) {
@@ -66,7 +63,6 @@ package struct MovedCatalog: Sendable, Equatable {
     /// The catalog; `nil` for a removal.
     package var payload: [UInt8]?
 
-    /// Creates a catalog.
     package init(app: String, sequence: Int64, payload: [UInt8]?) {
         self.app = app
         self.sequence = sequence
@@ -85,7 +81,6 @@ package struct MovedEpoch: Sendable, Equatable {
     /// Whether its cursors, and those of older epochs, are void.
     package var isVoid: Bool
 
-    /// Creates an epoch.
     package init(ordinal: UInt32, nonce: UInt32, openedAt: Int64, isVoid: Bool) {
         self.ordinal = ordinal
         self.nonce = nonce

@@ -5,7 +5,6 @@ package struct ClientName: Sendable, Hashable {
     /// Its identifier in the app.
     package let client: String
 
-    /// Creates a name.
     package init(app: String, client: String) {
         self.app = app
         self.client = client
@@ -19,7 +18,6 @@ package struct PartitionedClient: Sendable, Hashable {
     /// Its name.
     package let name: ClientName
 
-    /// Creates a client.
     package init(part: Int32, name: ClientName) {
         self.part = part
         self.name = name
@@ -38,7 +36,6 @@ package struct PushStateRow: Sendable, Equatable {
     /// Budget and retries, in the owner's format.
     package let payload: [UInt8]
 
-    /// Creates a row.
     package init(name: ClientName, told: Int64, isOwed: Bool, payload: [UInt8]) {
         self.name = name
         self.told = told
@@ -55,13 +52,6 @@ package struct PartitionRegistration: Sendable, Equatable {
     package let ownTokens: Set<UInt128>
     /// The registration, in the store's format.
     package let payload: [UInt8]
-
-    /// Creates a row.
-    package init(name: ClientName, ownTokens: Set<UInt128>, payload: [UInt8]) {
-        self.name = name
-        self.ownTokens = ownTokens
-        self.payload = payload
-    }
 }
 
 /// Rows of a partition that is being loaded, of one snapshot of the database.
@@ -79,11 +69,4 @@ package struct PartitionPortion: Sendable, Equatable {
     package let asOf: Int64
     /// The rows.
     package let rows: Rows
-
-    /// Creates a portion.
-    package init(partition: Partition, asOf: Int64, rows: Rows) {
-        self.partition = partition
-        self.asOf = asOf
-        self.rows = rows
-    }
 }

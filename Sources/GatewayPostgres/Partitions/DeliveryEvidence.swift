@@ -8,7 +8,6 @@ package struct HeardRow: Sendable, Equatable {
     /// The highest cursor that it acknowledged or resumed with.
     package let upTo: Int64
 
-    /// Creates a row.
     package init(client: PartitionedClient, isOpen: Bool, upTo: Int64) {
         self.client = client
         self.isOpen = isOpen
@@ -25,12 +24,6 @@ package struct DeliveryEvidence: Sendable, Equatable {
 
     /// No node has heard of the client.
     package static let none = DeliveryEvidence(upTo: .min, isOpen: false)
-
-    /// Creates evidence.
-    package init(upTo: Int64, isOpen: Bool) {
-        self.upTo = upTo
-        self.isOpen = isOpen
-    }
 }
 
 /// The evidence of the node's own clients that is not written yet: the newest of each client.

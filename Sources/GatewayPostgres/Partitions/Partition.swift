@@ -13,7 +13,6 @@ package struct Partition: Sendable, Hashable {
     /// The generation, which each change of the owner raises.
     package let generation: Int64
 
-    /// Creates a partition.
     package init(number: Int32, generation: Int64) {
         self.number = number
         self.generation = generation

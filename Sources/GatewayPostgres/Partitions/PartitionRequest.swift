@@ -32,12 +32,6 @@ package struct SilentNode: Sendable, Equatable {
     package let node: Int32
     /// The count of its renewals.
     package let beat: Int64
-
-    /// Creates a node.
-    package init(node: Int32, beat: Int64) {
-        self.node = node
-        self.beat = beat
-    }
 }
 
 /// The arguments of `tg.flush`.

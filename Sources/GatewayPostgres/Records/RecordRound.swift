@@ -5,7 +5,6 @@ package struct BatchMark: Sendable, Equatable {
     /// The tag.
     package let tag: UInt32
 
-    /// Creates a mark.
     package init(last: Int64, tag: UInt32) {
         self.last = last
         self.tag = tag

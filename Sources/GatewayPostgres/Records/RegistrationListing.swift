@@ -13,7 +13,6 @@ package struct RegistrationListing: Sendable, Equatable {
     /// The bytes of payload after which the page ends.
     package var bytesMax: Int64
 
-    /// Creates a page.
     package init(
         app: String, attribute: UInt128?, prefix: String, after: String, limit: Int64,
         bytesMax: Int64

@@ -6,13 +6,6 @@ package struct BatchHead: Sendable, Equatable {
     package let position: LogPosition
     /// The time at which it was written, in milliseconds since 1970 by the server's clock.
     package let at: Int64
-
-    /// Creates a head.
-    package init(first: Int64, position: LogPosition, at: Int64) {
-        self.first = first
-        self.position = position
-        self.at = at
-    }
 }
 
 /// A batch whose records are not decoded yet: the thread that reads it has others to serve.
@@ -21,12 +14,6 @@ package struct StoredBatch: Sendable, Equatable {
     package let head: BatchHead
     /// The records in stored form.
     package let body: [UInt8]
-
-    /// Creates a batch.
-    package init(head: BatchHead, body: [UInt8]) {
-        self.head = head
-        self.body = body
-    }
 
     /// Decodes the records, the first with the sequence `head.first`.
     ///
@@ -53,7 +40,6 @@ package struct BatchRange: Sendable, Equatable {
     /// The direction.
     package var direction: Direction
 
-    /// Creates a range.
     package init(first: Int64, last: Int64, _ direction: Direction) {
         self.first = first
         self.last = last

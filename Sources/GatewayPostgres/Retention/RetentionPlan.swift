@@ -13,7 +13,6 @@ package struct RetentionPlan: Sendable, Equatable {
         /// The number of tables that should exist and do not.
         package var missingSlices: Int64
 
-        /// Creates a state.
         package init(
             head: Int64, floor: Int64, slice: Int64, oldestHold: Int64?, missingSlices: Int64 = 0
         ) {

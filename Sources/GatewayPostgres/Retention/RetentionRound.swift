@@ -21,7 +21,6 @@ package struct RetentionRound: PostgresRound {
     private var outcome = Outcome()
     private var hasMadeSlices = false
 
-    /// Creates a round.
     package init(slicesKept: Int64 = RetentionPlan.slicesKept) { self.slicesKept = slicesKept }
 
     package mutating func begin() -> RoundStep<RetentionRequest, Outcome> { .send([.readLog]) }

@@ -38,7 +38,6 @@ package enum ProviderTokenRequest: PostgresRequest, Equatable {
 package struct ProviderTokenRound: PostgresRound {
     private let request: ProviderTokenRequest
 
-    /// Creates a round.
     package init(_ request: ProviderTokenRequest) { self.request = request }
 
     package mutating func begin() -> RoundStep<ProviderTokenRequest, [UInt8]?> { .send([request]) }

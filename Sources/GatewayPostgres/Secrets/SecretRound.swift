@@ -7,12 +7,6 @@ package struct SecretRound: PostgresRound {
         package let name: String
         /// The secret, wrapped for the row.
         package let wrapped: [UInt8]
-
-        /// Creates a secret.
-        package init(name: String, wrapped: [UInt8]) {
-            self.name = name
-            self.wrapped = wrapped
-        }
     }
 
     /// The table as it was read.

@@ -11,7 +11,6 @@ package struct SecretRow: Sendable, Equatable {
     /// The secret, wrapped under the fleet key.
     package var wrapped: [UInt8]
 
-    /// Creates a row.
     package init(
         kind: String, name: String, notBefore: Int64, notAfter: Int64? = nil, wrapped: [UInt8] = []
     ) {

@@ -17,7 +17,6 @@ package struct NodeSnapshot: Sendable {
         /// The versions of its keys.
         package var versions: CompactedVersions
 
-        /// Creates a state.
         package init(name: String, history: RuleSetHistory, versions: CompactedVersions) {
             self.name = name
             self.history = history
@@ -36,7 +35,6 @@ package struct NodeSnapshot: Sendable {
     /// The apps that have a catalog.
     package var apps: [App]
 
-    /// Creates a snapshot.
     package init(
         position: LogPosition, floor: Int64, tags: BatchTags = BatchTags(),
         removals: [String: UInt64] = [:], apps: [App] = []

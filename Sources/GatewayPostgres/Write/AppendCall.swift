@@ -73,7 +73,6 @@ package struct Probe: Sendable, Equatable {
     /// The push addresses of those.
     package var tokens: [UInt128] = []
 
-    /// Creates an empty probe.
     package init() {}
 }
 
@@ -108,10 +107,4 @@ package struct KnownEvent: Sendable, Equatable {
     package let sequence: Int64
     /// The keyed hash of its data.
     package let digest: Int64
-
-    /// Creates an event.
-    package init(sequence: Int64, digest: Int64) {
-        self.sequence = sequence
-        self.digest = digest
-    }
 }

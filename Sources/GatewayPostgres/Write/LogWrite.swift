@@ -9,7 +9,6 @@ package struct LogWrite: Sendable {
         /// The record in stored form.
         package let record: [UInt8]
 
-        /// Creates a change.
         package init(key: UInt128?, digest: Int64, record: [UInt8]) {
             self.key = key
             self.digest = digest
@@ -42,7 +41,6 @@ package struct LogWrite: Sendable {
     /// The content.
     package let content: Content
 
-    /// Creates a write.
     package init(ticket: UInt64, app: String, removal: Int64 = 0, _ content: Content) {
         self.ticket = ticket
         self.app = app
@@ -92,7 +90,6 @@ package struct RegistrationContent: Sendable, Equatable {
     /// The content, wrapped.
     package var payload: [UInt8]
 
-    /// Creates a row.
     package init(
         digest: Int64, attributes: [UInt128] = [], tokens: [UInt128] = [], seenDay: Int32 = 0,
         payload: [UInt8]
@@ -114,7 +111,6 @@ package struct RegistrationWrite: Sendable {
     /// The row; `nil` removes it.
     package let content: RegistrationContent?
 
-    /// Creates a write.
     package init(key: RegistrationKey, base: Int64, content: RegistrationContent?) {
         self.key = key
         self.base = base

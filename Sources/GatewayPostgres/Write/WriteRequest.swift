@@ -49,7 +49,6 @@ package struct ServerIdentity: Sendable, Equatable {
     /// Whether the login may do more than a node may.
     package var isPrivileged: Bool
 
-    /// Creates an identity.
     package init(
         version: Int64, logID: UInt128, chain: UInt128?, durability: Durability, startedAt: Int64,
         process: Int32 = 0, isPrivileged: Bool = false

@@ -13,7 +13,6 @@ package struct TraceState: Sendable, Hashable {
     /// The longest field that is parsed, bytes.
     private static let inputBytesMax = 8_192
 
-    /// Creates an empty state.
     package init() { text = "" }
 
     /// Parses a field, or several joined with commas.

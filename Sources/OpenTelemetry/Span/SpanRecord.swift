@@ -23,7 +23,6 @@ package struct SpanRecord: Sendable, Equatable {
         /// The value of the attribute.
         package let value: Value
 
-        /// Creates an attribute.
         package init(name: String, value: Value) {
             self.name = name
             self.value = value

@@ -11,7 +11,6 @@ package struct ArchiveDocument: Sendable, Equatable {
     /// The engine's state at the last save.
     package var state: EngineState
 
-    /// Creates a document.
     package init(owner: String, state: EngineState = EngineState()) {
         self.owner = owner
         self.state = state

@@ -65,12 +65,6 @@ package enum EngineEvent: Sendable, Equatable {
         package var widget: WidgetInfo
         /// The date at which its policy asks for the next one; `nil` for never.
         package var reloadDate: Date?
-
-        /// Creates a description of an archived timeline.
-        package init(widget: WidgetInfo, reloadDate: Date?) {
-            self.widget = widget
-            self.reloadDate = reloadDate
-        }
     }
 
     /// The reason why a request failed.

@@ -44,7 +44,6 @@ package struct EngineState: Sendable, Equatable {
         /// must build it even without a notification.
         package var awaitsBuild: Bool
 
-        /// Creates a position.
         package init(cursor: Cursor, awaitsBuild: Bool) {
             self.cursor = cursor
             self.awaitsBuild = awaitsBuild

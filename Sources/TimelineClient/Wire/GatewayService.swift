@@ -17,7 +17,6 @@ package struct GatewayService: Sendable {
     /// The app that the requests concern.
     package let app: String
 
-    /// Creates a service.
     package init(connection: any GatewayConnection, app: String) {
         self.connection = connection
         self.app = app

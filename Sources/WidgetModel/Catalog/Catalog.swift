@@ -148,7 +148,6 @@ public struct DependencyRule: Sendable, Hashable {
         /// The value to compare the attribute with.
         public let binding: Binding
 
-        /// Creates a match.
         package init(attribute: String, binding: Binding) {
             self.attribute = attribute
             self.binding = binding

@@ -25,7 +25,6 @@ actor Auditor {
         /// The keys that it publishes.
         let verifier: PublishedKeyVerifier
 
-        /// Creates a node.
         init(name: String, service: GatewayService) {
             self.name = name
             self.service = service
