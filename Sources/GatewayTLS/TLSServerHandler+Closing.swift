@@ -96,10 +96,10 @@ extension TLSServerHandler {
     func deadlinePassed() {
         deadline = nil
         guard isClosing, let context else { return }
-        guard hasHeard, let end = lingersUntil, end > context.eventLoop.now else {
+        guard heardAt != nil, let end = lingersUntil, end > context.eventLoop.now else {
             return context.close(promise: nil)
         }
-        hasHeard = false
+        heardAt = nil
         setDeadline(min(settings.lingerSilence, end - context.eventLoop.now), context)
     }
 }

@@ -12,7 +12,7 @@ extension TLSServerHandler {
         guard let ssl, let wire else { return }
         let input = Self.unwrapInboundIn(data)
         guard phase == .open || (phase == .closing && !inputClosed) else { return }
-        hasHeard = phase == .closing
+        if phase == .closing { heardAt = context.eventLoop.now }
         var pass = ReadPass()
         pass.run(
             with: ssl, on: wire, input: input, allocator: context.channel.allocator, &emptyRecords,

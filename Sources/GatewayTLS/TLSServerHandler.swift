@@ -81,8 +81,8 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     var readWanted = false
     /// The time up to which closing waits for a peer that is still sending; `nil` for no such wait.
     package var lingersUntil: NIODeadline?
-    /// Whether bytes arrived since the deadline for closing was set.
-    var hasHeard = false
+    /// The time when bytes arrived last since the deadline for closing was set.
+    var heardAt: NIODeadline?
 
     /// Bytes of our ciphertext that NIO holds because the socket was full.
     package internal(set) var queuedBytes = 0

@@ -4,6 +4,7 @@ import GatewayDocuments
 import GatewayEngine
 import GatewayPush
 import GatewayStorage
+import GatewayTLS
 import OpenMetrics
 import ServiceLifecycle
 import Synchronization

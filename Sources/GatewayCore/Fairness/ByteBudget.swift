@@ -44,7 +44,9 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
     /// The maximum number of bytes reserved at one time, but for the leading bodies.
     package let limit: Int
     /// The multiples of the remaining bytes: for a first piece, and for more of a small or large body.
-    private let (firstShare, smallShare, largeShare) = (4, 3, 2)
+    private let firstShare = 4
+    private let smallShare = 3
+    private let largeShare = 2
     private let smallMax: Int
     /// The maximum number of bodies that lead at one time.
     private static var leadersMax: Int { 8 }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewaySettings
 import Logging
 import WidgetModel
