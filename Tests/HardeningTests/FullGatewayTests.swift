@@ -15,8 +15,10 @@ struct FullGatewayTests {
             let configuration = try GatewayConfiguration([
                 "publicURL: https://gateway.test", "limits: { \(limits) }",
             ])
+            let admin = try GatewayProcess.freePort()
             let gateway = try GatewayProcess(
-                data: configuration.folder, configuration: configuration.file)
+                data: configuration.folder, configuration: configuration.file,
+                admin: "127.0.0.1:\(admin)")
             defer {
                 gateway.kill()
                 try? FileManager.default.removeItem(atPath: gateway.data)

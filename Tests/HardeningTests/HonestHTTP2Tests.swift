@@ -146,10 +146,14 @@ struct HonestHTTP2Tests {
             let length = 4 << 20
             try connection.send(Self.post(1, length: length, token: token))
             // The first one has the memory, which its window shows.
-            _ = try connection.sendData(length, 1)
+            var (sent, idle) = (0, 0)
+            for _ in 0..<2 {
+                sent += try connection.sendData(length - sent, 1)
+                try connection.waitForWindow(of: 1)
+            }
             try connection.waitForWindow(of: 1, above: 65_535)
             try connection.send(Self.post(3, length: length, token: token))
-            var (sent, idle) = (0, 0)
+            sent = 0
             for number in 0..<200 where idle < 10 {
                 let more = try connection.sendData(length - sent, 3)
                 sent += more
@@ -184,7 +188,9 @@ struct HonestHTTP2Tests {
             try connection.send(Self.head(121))
             return try connection.read { $0.statuses[121] != nil }
         }
-        #expect(outcome.statuses[1] == 415 && outcome.ended.isSuperset(of: streams))
+        // The others refer to the first.
+        #expect(outcome.statuses.values.contains(415), "\(outcome)")
+        #expect(outcome.ended.isSuperset(of: streams))
         #expect(outcome.statuses[121] == 200 && outcome.goAways.isEmpty)
     }
 

@@ -125,7 +125,8 @@ struct TLSAttackTests {
             // SETTINGS_INITIAL_WINDOW_SIZE of 0: not one byte of DATA may be sent.
             SlowPeer(
                 name: "answers that nobody reads", tls: h2,
-                start: Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]) + requests),
+                start: Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]) + requests,
+                endings: [.reset]),
         ]
     }
 

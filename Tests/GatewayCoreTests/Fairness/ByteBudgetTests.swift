@@ -175,7 +175,8 @@ import WidgetModel
                 let line = work[number]?.line
                 #expect(waiting.first { work[$0]?.line == line } == number)
                 waiting.removeAll { $0 == number }
-                work[number]?.held += work[number]?.asked ?? 0
+                let asked = work[number]?.asked ?? 0
+                work[number]?.held += asked
                 holding.append(number)
             }
         }

@@ -5,6 +5,7 @@ import NIOEmbedded
 import NIOHTTP1
 import Synchronization
 import Testing
+import WidgetModel
 
 @testable import GatewayEngine
 @testable import GatewayHTTP
@@ -41,7 +42,7 @@ import Testing
         /// - Parameter answer: Returns the answer for a path.
         init(
             _ loop: NIOAsyncTestingEventLoop, newest: NewestConnections? = nil,
-            _ answer: @escaping @Sendable (String) async -> RouteResponse? = { _ in
+            _ answer: @escaping @Sendable (GatewayRequest) async -> RouteResponse? = { _ in
                 RouteResponse(.ok, body: ByteBuffer(string: "text"))
             }
         ) async throws {
@@ -53,7 +54,7 @@ import Testing
                 let setup = HTTPPipeline(
                     responder: Responder(
                         executor: nil, complete: { $0.add(name: "X-Port", value: "own") }
-                    ) { request, _ in await answer(request.head.uri) },
+                    ) { request, _ in await answer(request) },
                     tlsSettings: TLSServerSettings(), loops: [loop], newest: newest)
                 let handler = HTTPConnectionHandler(
                     setup, tls: nil, isHTTP2: false, requestDue: loop.now + .seconds(15),
@@ -133,15 +134,22 @@ import Testing
         #expect(deaf.channel.isActive)
         await loop.advanceTime(by: .seconds(2))
         #expect(!deaf.channel.isActive)
-        let isOver = Mutex(false)
-        let half = try await Connection(loop) { _ in
-            while !isOver.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
-            return nil
+        let half = try await Connection(loop) { request in
+            do {
+                return RouteResponse(.ok, body: ByteBuffer(bytes: try await request.bytes(upTo: 9)))
+            } catch {
+                return (error as? ProblemDetails)?.answer
+            }
         }
         try await half.ask("/", .POST, isWhole: false)
-        await loop.advanceTime(by: .seconds(31))
-        #expect(!half.channel.isActive)
-        isOver.withLock { $0 = true }
+        await loop.advanceTime(by: .seconds(29))
+        #expect(try await half.onSocket { $0.text.isEmpty })
+        await loop.advanceTime(by: .seconds(2))
+        try await eventually("the connection is closed") {
+            await loop.run()
+            return !half.channel.isActive
+        }
+        #expect(try await half.onSocket { $0.text.hasPrefix("HTTP/1.1 408 ") })
     }
 
     /// A new connection that sends a request is accepted, however many silent ones came before it.
@@ -184,8 +192,10 @@ import Testing
         async throws
     {
         let source = Source()
-        let connection = try await Connection(NIOAsyncTestingEventLoop()) { path in
-            path == "/live" ? source.answer : RouteResponse(.ok, body: ByteBuffer(string: path))
+        let connection = try await Connection(NIOAsyncTestingEventLoop()) { request in
+            request.head.uri == "/live"
+                ? source.answer
+                : RouteResponse(.ok, body: ByteBuffer(string: request.head.uri))
         }
         try await connection.ask("/live")
         try await connection.waitFor(

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayDelivery
 import GatewaySigning
 import GatewayTestSupport
 import NIOCore
