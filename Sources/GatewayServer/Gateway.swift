@@ -423,7 +423,9 @@ package struct Gateway: Sendable {
             setup: HTTPPipeline(
                 responder: responder(requests.lane("requests", cost: 1)) {
                     try await table.respond(to: $0, on: $1, logger: quiet)
-                }, tlsSettings: tlsSettings, proxies: configuration.proxies, admission: admission,
+                }, tlsSettings: tlsSettings,
+                settings: ConnectionSettings(idleTimeout: .seconds(configuration.idleSeconds)),
+                proxies: configuration.proxies, admission: admission,
                 loops: engine.loops.all.map(\.loop),
                 onUnreadAnswer: { [metrics] in metrics.answersUnread.increment() }),
             onServing: { port in ports.opened { $0.listen = port } })

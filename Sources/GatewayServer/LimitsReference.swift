@@ -27,7 +27,6 @@ enum LimitsReference {
         return [
             ("TLS handshake", words(tls.handshakeTimeout), closed),
             ("from the handshake to the first request", words(tls.firstRequestTimeout), closed),
-            ("between two requests", "\(http.idleTimeout.components.seconds) s", closed),
             ("header of a request", "\(bytes / 1_024) KiB, \(http.headerFieldsMax) fields", "431"),
             (
                 "pace of a body",
@@ -84,7 +83,7 @@ enum LimitsReference {
         - Name it in `proxies.trusted`, so that addresses are those of its clients: otherwise everybody shares \
         the limits of one address. Without its PROXY protocol or `Forwarded`, raise \
         `limits.connectionsPerAddress` and `rates.address`.
-        - Let it keep idle connections to the gateway for less than the time between two requests, and \
+        - Let it keep idle connections to the gateway for less than `limits.idleTimeout`, and \
         let streams live: its time without bytes has to be longer than `streams.heartbeat`.
         - Over HTTP/2, let it open further connections when one has all requests that it may have.
 

@@ -76,6 +76,25 @@ struct FullGatewayTests {
         }
     }
 
+    /// One of the admin port, whose time stays the same, is used again after it.
+    @Test("A connection is kept for as long as the configuration says")
+    func idle() async throws {
+        try await Self.withGateway(limits: "idleTimeout: 1s") { gateway, port in
+            func ask(_ path: String, _ socket: RawSocket) -> Int? {
+                socket.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                let bytes = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }.bytes
+                return RawAnswer.all(in: bytes).first?.status
+            }
+            let admin = UInt16(gateway.admin.split(separator: ":").last ?? "") ?? 0
+            let kept = try RawSocket(port: admin, tls: nil)
+            #expect(ask("/livez", kept) == 200)
+            let short = try RawSocket(port: port, tls: .init())
+            #expect(ask("/.well-known/jwks.json", short) == 200)
+            #expect(short.readUntil().isClosed)
+            #expect(ask("/livez", kept) == 200)
+        }
+    }
+
     @Test(
         "A gateway without room for more connections says which limit it was",
         arguments: [

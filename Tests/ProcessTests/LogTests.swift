@@ -48,6 +48,10 @@ extension ProcessTests {
                     "http://127.0.0.1:\(gateway.url.split(separator: ":")[2])/",
                 ], program: "/usr/bin/curl")
             #expect(!output.isEmpty)
+            // The answer comes first.
+            try blockUntil("a failed handshake is logged") {
+                !Self.lines(gateway, "a TLS handshake failed").isEmpty
+            }
             let handshakes = Self.lines(gateway, "a TLS handshake failed")
             #expect(handshakes.count == 1)
             #expect(handshakes.first?.contains("failure=plain-http") == true)

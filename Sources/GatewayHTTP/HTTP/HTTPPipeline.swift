@@ -34,7 +34,7 @@ package struct ConnectionSettings: Sendable {
     /// The time from one piece of a response that the peer accepts to the next.
     package var answerTimeout = TimeAmount.seconds(30)
     /// The time between two requests of a connection.
-    package var idleTimeout = Duration.seconds(75)
+    package var idleTimeout: Duration
     /// The maximum number of concurrent requests of one HTTP/2 connection.
     package var concurrentRequestsMax = 100
     /// The number of bytes that an HTTP/2 stream may send before they are read; the protocol's
@@ -47,7 +47,7 @@ package struct ConnectionSettings: Sendable {
     var connectionWindowBytes = 8 * 1024 * 1024
 
     /// Creates the default limits.
-    package init() {}
+    package init(idleTimeout: Duration = .seconds(75)) { self.idleTimeout = idleTimeout }
 }
 
 /// Creates channels of HTTP/1.1 or HTTP/2 from connections, as ALPN determines. Their requests go

@@ -232,6 +232,11 @@ package enum ConfigurationSchema {
                 + "immediately. Behind a load balancer that hides client addresses, set it to "
                 + "limits.connections. Development mode has no such limit."),
         option(
+            "limits.idleTimeout", kind: .duration, default: "75s",
+            help:
+                "Time between two requests after which a connection is closed. A balancer's own has to "
+                + "be shorter: it could send a request just then. Google's is 600s, Envoy's 1h."),
+        option(
             "limits.requestBytesInWork", kind: limit, default: "67108864",
             help:
                 "Total bytes of request bodies received or processed, counted as they arrive; each uses "

@@ -81,6 +81,8 @@ package struct GatewayConfiguration: Sendable {
     /// The maximum number of event streams of all clients; the other connections are left for
     /// requests.
     package var streamsMax: Int { connectionsMax - min(1_000, connectionsMax / 10) }
+    /// The time between two requests of a connection, in seconds.
+    package var idleSeconds: Int64 = 75
     /// The maximum number of bytes of request bodies processed at one time.
     package var requestBytesInWork = 64 << 20
     /// The rate limits of requests.
@@ -281,6 +283,7 @@ package struct GatewayConfiguration: Sendable {
         connectionsMax = layers.number("limits.connections") ?? connectionsMax
         connectionsPerAddressMax =
             layers.number("limits.connectionsPerAddress") ?? max(1_000, connectionsMax / 10)
+        idleSeconds = layers.seconds("limits.idleTimeout") ?? idleSeconds
         requestBytesInWork = layers.number("limits.requestBytesInWork") ?? requestBytesInWork
         rates.address = layers.rate("rates.address") ?? rates.address
         rates.app = layers.rate("rates.app") ?? rates.app
