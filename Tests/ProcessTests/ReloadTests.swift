@@ -183,13 +183,13 @@ extension ProcessTests {
             try Data("nonsense".utf8).write(to: URL(filePath: world.folder + "/certs/server.key"))
             try world.wait("configuration_reloads_total{outcome=\"refused\"}") { $0 >= 1 }
             #expect(try world.http.request("GET", "/.well-known/jwks.json").status == 200)
-            #expect(world.gateway.standardErrorTail.contains("tls.key"))
+            try world.waitForLog("tls.key")
             try key.write(to: URL(filePath: world.folder + "/certs/server.key"))
             try world.wait("configuration_reloads_total{outcome=\"unchanged\"}") { $0 >= 1 }
-            #expect(world.gateway.standardErrorTail.contains("the configuration is valid again"))
+            try world.waitForLog("the configuration is valid again")
             try WatchedGateway.makeCertificates(in: world.folder, days: 60)
             try world.wait("tls_certificate_not_after_seconds") { $0 > ends + 29 * 86_400 }
-            #expect(world.gateway.standardErrorTail.contains("get the new certificate"))
+            try world.waitForLog("get the new certificate")
             #expect(try world.http.request("GET", "/.well-known/jwks.json").status == 200)
             let ready = try world.admin.request("GET", "/readyz")
             #expect(ready.status == 200, "\(ready.text)")
@@ -315,6 +315,10 @@ extension WatchedGateway {
     /// Waits until a sample has the expected value.
     fileprivate func wait(_ name: String, _ isRight: (Double) -> Bool) throws {
         try blockUntil(name) { try isRight(sample(name)) }
+    }
+
+    fileprivate func waitForLog(_ text: String) throws {
+        try blockUntil(text) { gateway.standardErrorTail.contains(text) }
     }
 
     fileprivate func hangUp() { _ = kill(gateway.pid, SIGHUP) }
