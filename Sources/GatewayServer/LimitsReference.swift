@@ -1,6 +1,9 @@
+import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
+import GatewayPostgres
 import GatewaySigning
+import GatewayStorage
 import GatewayTLS
 import NIOCore
 import WidgetModel
@@ -22,8 +25,10 @@ enum LimitsReference {
     private static var fixed: [(limit: String, value: String, outcome: String)] {
         let (tls, http, limits) = (TLSServerSettings(), ConnectionSettings(), Limits())
         let (bytes, rate) = (http.headerBytesMax, http.bodyBytesPerSecond)
-        let closed = "the connection is closed"
-        let rejected = "422"
+        let (closed, rejected, busy) = ("the connection is closed", "422", "503")
+        let (store, cluster) = (StoreConfiguration(), BatchLimits())
+        let frames = ConnectionSettings.idleFramesMax
+        let goAway = "GOAWAY `ENHANCE_YOUR_CALM`"
         return [
             ("TLS handshake", words(tls.handshakeTimeout), closed),
             ("from the handshake to the first request", words(tls.firstRequestTimeout), closed),
@@ -48,6 +53,38 @@ enum LimitsReference {
                 "`REFUSED_STREAM`"
             ),
             (
+                "header of an HTTP/2 request that is decoded",
+                "\(http.headerBytesDecodedMax / 1_024) KiB", closed
+            ),
+            (
+                "RST_STREAM, and errors of streams, of an HTTP/2 connection",
+                "\(frames) of each in \(ConnectionSettings.resetSeconds) s", goAway
+            ),
+            (
+                "PING, SETTINGS and PRIORITY of an HTTP/2 connection",
+                "\(frames) in \(ConnectionSettings.controlSeconds) s", goAway
+            ),
+            ("empty DATA frames, one after the other", "\(frames)", goAway),
+            ("input before the first request", words(tls.arrivalInput), closed),
+            ("TLS records without content", words(tls.emptyRecords), "\(closed) with an alert"),
+            ("unread answers of TLS", "\(tls.unreadAnswersBytesMax / 1_024) KiB", closed),
+            ("input of the reader of a stream", words(tls.readerInput), "the stream ends"),
+            ("one TLS record of such a reader", words(tls.recordTimeout), "the stream ends"),
+            ("bodies that wait for memory", "\(RequestLimits.bodiesWaitingMax)", busy),
+            ("registrations of a client that wait", "\(RegistrationLocks.waitingMax)", busy),
+            (
+                "writes that wait for the disk",
+                "\(store.pendingJobsMax), \(store.pendingCostMax >> 20) MiB", busy
+            ),
+            ("changes that streams still have to be told of", "\(LogWriter.backlogMax)", busy),
+            (
+                "in a cluster, writes and reads that wait for the database",
+                "\(cluster.pendingPosts), \(cluster.pendingBytes >> 20) MiB; "
+                    + "\(PostgresRecords.pendingMax)", busy
+            ),
+            ("explanations that wait", "\(ExplainTurns.waitingMax)", busy),
+            ("requests in flight when the gateway stops", "20 s", closed),
+            (
                 "longest `wait` of a poll", "\(GatewayRoutes.waitSecondsMax) s",
                 "answered without news"
             ),
@@ -69,6 +106,10 @@ enum LimitsReference {
             ("bindings of a rule", "\(limits.bindingsMax)", rejected),
             ("values of a change at a rule", "\(limits.changeRuleKeysMax)", rejected),
         ]
+    }
+
+    private static func words(_ rate: InputBudget.Rate) -> String {
+        "\(rate.burst / 1_024) KiB, regained at \(rate.perSecond / 1_024) KiB/s"
     }
 
     private static func words(_ time: TimeAmount) -> String {

@@ -3,9 +3,9 @@ import Synchronization
 
 /// Lets one task at a time replace the registration of a client, in order of arrival, so that none
 /// prepares a replacement in vain.
-final class RegistrationLocks: Sendable {
+package final class RegistrationLocks: Sendable {
     /// The maximum number of tasks that wait for one client.
-    static let waitingMax = 64
+    package static let waitingMax = 64
 
     /// The tasks that wait, for each client whose registration is being replaced.
     private let waiting = Mutex<[ClientKey: [CheckedContinuation<Bool, Never>]]>([:])

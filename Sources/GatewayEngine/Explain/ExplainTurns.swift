@@ -4,7 +4,7 @@ import WidgetModel
 
 /// Lets one caller explain at a time; the others wait, and apps take turns, so that no app can keep
 /// the operators of another from an answer.
-final class ExplainTurns: Sendable {
+package final class ExplainTurns: Sendable {
     private struct State: Sendable {
         var isTaken = false
         var waiting: FairQueue<String, Caller>
@@ -13,7 +13,7 @@ final class ExplainTurns: Sendable {
     private typealias Caller = CheckedContinuation<Void, any Error>
 
     /// The maximum number of waiting callers; one app may fill four fifths of it.
-    static let waitingMax = 16
+    package static let waitingMax = 16
 
     private let state: Mutex<State>
 

@@ -24,7 +24,7 @@ package final class LogWriter: Sendable {
 
     /// The backlog of an event loop or of the sealer, in entries, beyond which writes are rejected:
     /// entries that wait are kept in memory.
-    static let backlogMax: UInt64 = 200_000
+    package static let backlogMax: UInt64 = 200_000
 
     /// Runs a job on the writer's thread and waits until its writes are on disk.
     ///

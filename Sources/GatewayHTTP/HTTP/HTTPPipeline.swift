@@ -17,7 +17,7 @@ package struct ConnectionSettings: Sendable {
     /// The size of the header fields of an HTTP/2 request, in bytes, above which they are not even
     /// decoded, so that the connection has to end: further requests could refer to them. It is the
     /// limit that peers are told; a lower one may be enforced (RFC 9113 section 6.5.2).
-    var headerBytesDecodedMax = 64 * 1024
+    package var headerBytesDecodedMax = 64 * 1024
     /// The maximum number of header fields of a request.
     package var headerFieldsMax = 100
     /// The time in which no byte of a body has to arrive, and that one which is slower than the rate
@@ -37,6 +37,9 @@ package struct ConnectionSettings: Sendable {
     package var idleTimeout: Duration
     /// The maximum number of concurrent requests of one HTTP/2 connection.
     package var concurrentRequestsMax = 100
+    /// The maximum number of frames of HTTP/2 that only cost work, of each kind, in so many seconds.
+    package static let idleFramesMax = 1_000
+    package static let (resetSeconds, controlSeconds) = (Int64(3), Int64(10))
     /// The number of bytes that an HTTP/2 stream may send before they are read; the protocol's
     /// default. A body that waits for the budget of request bytes is not read, and takes less than
     /// three times this. When its route has reserved memory, its window grows by as much
@@ -192,17 +195,23 @@ package struct HTTPPipeline: Sendable {
         // Frames of streams that we reset may be under way for a round trip.
         configuration.connection.maximumRecentlyResetStreams = 1_000
         // They cost no more than those of one byte.
-        configuration.connection.maximumSequentialEmptyDataFrames = 1_000
+        configuration.connection.maximumSequentialEmptyDataFrames =
+            ConnectionSettings.idleFramesMax
         // The stream errors of a lifetime; the rate below limits them.
         configuration.connection.maximumConnectionGlitches = .max
         // PING, SETTINGS and PRIORITY: some clients send one of them with each request.
-        configuration.connection.controlFrameRateLimit.maximumCount = 1_000
-        configuration.connection.controlFrameRateLimit.windowLength = .seconds(10)
+        configuration.connection.controlFrameRateLimit.maximumCount =
+            ConnectionSettings.idleFramesMax
+        configuration.connection.controlFrameRateLimit.windowLength = .seconds(
+            ConnectionSettings.controlSeconds)
         // All streams of a connection may be opened and reset three times a second.
-        configuration.stream.streamResetFrameRateLimit.maximumCount = 1_000
-        configuration.stream.streamResetFrameRateLimit.windowLength = .seconds(3)
-        configuration.stream.streamErrorRateLimit.maximumCount = 1_000
-        configuration.stream.streamErrorRateLimit.windowLength = .seconds(3)
+        configuration.stream.streamResetFrameRateLimit.maximumCount =
+            ConnectionSettings.idleFramesMax
+        configuration.stream.streamResetFrameRateLimit.windowLength = .seconds(
+            ConnectionSettings.resetSeconds)
+        configuration.stream.streamErrorRateLimit.maximumCount = ConnectionSettings.idleFramesMax
+        configuration.stream.streamErrorRateLimit.windowLength = .seconds(
+            ConnectionSettings.resetSeconds)
         let bound = NIOLoopBound((tls, ResponseProgress()), eventLoop: channel.eventLoop)
         let end = HTTP2ConnectionEnd(
             firstRequestTimeout: tlsSettings.firstRequestTimeout, settings)

@@ -20,7 +20,7 @@ package final class RequestLimits: Sendable {
     private static let bodyWaits = (first: TimeAmount.seconds(10), more: TimeAmount.seconds(20))
     /// The maximum number of bodies waiting for their first piece; each occupies a connection that
     /// is not read meanwhile.
-    private static let bodiesWaitingMax = 1_024
+    package static let bodiesWaitingMax = 1_024
     /// The maximum number of bytes of a small body, which the budget counts as they arrive.
     static let smallBodyMax = 64 * 1024
     /// The maximum number of buckets of each kind; each takes about 100 bytes.

@@ -241,7 +241,8 @@ package enum ConfigurationSchema {
             help:
                 "Total bytes of request bodies received or processed, counted as they arrive; each uses "
                 + "about 2.5 times its size in memory. One app may use four fifths. Requests beyond it "
-                + "wait for up to 10 s, under way for up to 20 s more, then get 503."),
+                + "wait for up to 10 s, under way for up to 20 s more, then get 503; up to 8 under way "
+                + "exceed it, so that bodies do not wait for each other."),
         option(
             "rates.address", kind: .rate, default: "20000/1s burst 40000",
             help:

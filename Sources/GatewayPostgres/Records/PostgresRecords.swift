@@ -13,7 +13,7 @@ package final class PostgresRecords: Sendable {
     }
 
     /// The maximum number of readings that wait.
-    private static let pendingMax = 1_024
+    package static let pendingMax = 1_024
     /// The time for which the floor is not read again, milliseconds.
     private static let floorAge: Int64 = 10_000
 
