@@ -5,7 +5,7 @@ import DequeModule
 /// A key may reserve at most a multiple of the rest: four times for the first piece of a body, three
 /// times for more of a small body, twice for more of a large one. So a single key gets 4/5 of the
 /// budget, a new key always finds space, and within a key small bodies find space beside large ones.
-/// What does not fit waits: first in, first out for each key and multiple, round robin between them.
+/// What does not fit waits: in order of arrival for each key and multiple, and these take turns.
 ///
 /// A body that waits for more keeps what it has, and such bodies could wait for each other. Therefore
 /// the first of each key and multiple leads: it waits no more until it is released, and then the next
@@ -41,7 +41,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         let waiter: Waiter
     }
 
-    /// The maximum number of bytes reserved at one time, but for the leading bodies.
+    /// The maximum number of bytes reserved at one time, apart from the leading bodies.
     package let limit: Int
     /// The multiples of the remaining bytes: for a first piece, and for more of a small or large body.
     private let firstShare = 4
@@ -54,7 +54,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
     private var held: [Key: Int] = [:]
     private var queues: [Line: Deque<Waiting>] = [:]
     /// The lines with waiters, in the order of their turns.
-    private var turns: [Line] = []
+    private var turns: Deque<Line> = []
     /// The bodies that wait no more, and the lines that they lead: each of growing bodies that wait.
     private var leaders: [ObjectIdentifier: Line] = [:]
     private var led: Set<Line> = []
