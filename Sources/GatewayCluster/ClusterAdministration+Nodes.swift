@@ -4,9 +4,7 @@ import WidgetModel
 extension ClusterAdministration {
     /// A node as it was added or removed.
     package struct Node: Sendable, Equatable {
-        /// Its number.
         package let number: Int32
-        /// Its login.
         package let login: String
         /// Its address; `nil` if it has none.
         package let url: String?

@@ -3,11 +3,8 @@ import WidgetModel
 
 /// The state of a cluster's database, without payloads.
 package struct ClusterStatus: Sendable, Equatable {
-    /// A node.
     package struct Node: Sendable, Equatable {
-        /// Its number.
         package var number: Int64
-        /// Its login.
         package var login: String
         /// Its URL; `nil` if it has none.
         package var url: String?
@@ -54,7 +51,6 @@ package struct ClusterStatus: Sendable, Equatable {
 
         /// The server's process.
         package var process: Int64
-        /// The login.
         package var login: String
         /// The seconds since its transaction began; `nil` where the role may not see it.
         package var seconds: Double?
@@ -64,7 +60,6 @@ package struct ClusterStatus: Sendable, Equatable {
 
     /// A complete snapshot.
     package struct Snapshot: Sendable, Equatable {
-        /// Its position.
         package var position: Int64
         /// The node that wrote it.
         package var node: Int64

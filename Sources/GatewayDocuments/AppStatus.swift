@@ -7,7 +7,6 @@ package struct AppList: Codable, Sendable {
     package init() {}
 }
 
-/// The status of an app.
 package struct AppStatus: Codable, Sendable {
     package var app = ""
     /// The sequence of the catalog in force.

@@ -54,7 +54,6 @@ package struct SystemStatus: Codable, Sendable {
         package init() {}
     }
 
-    /// The log.
     package struct Log: Codable, Sendable {
         package var head: UInt64 = 0
         package var floor: UInt64 = 0

@@ -11,7 +11,6 @@ import WidgetModel
 
 /// A node of a fleet: the engine on a log that other nodes share.
 package final class FleetNode: Service {
-    /// The engine.
     package let engine: Engine
     /// Whether the node follows and writes the log.
     package let status: FleetStatus

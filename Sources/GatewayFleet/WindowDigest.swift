@@ -9,7 +9,6 @@ package struct WindowDigest: Sendable, Equatable {
     /// The sequence up to which the node knows nothing. One that began without a snapshot has a
     /// higher one, and other windows.
     package let floor: UInt64
-    /// The hash.
     package let hash: UInt64
 
     package init(position: UInt64, floor: UInt64, hash: UInt64) {

@@ -11,7 +11,6 @@ package struct SigningKeyState: Sendable {
 
     /// The key's name.
     package let kid: String
-    /// Its algorithm.
     package let algorithm: String
     /// The present use of the key, with the time at which it began or ends.
     package let state: String

@@ -7,7 +7,6 @@ import WidgetModel
 /// The information in a data directory besides its store, for commands that work on it from
 /// outside: the gateway's public URLs, and the overlap of its signing keys.
 package struct DataDirectory: Sendable {
-    /// Its path.
     package let path: String
 
     /// Refers to a directory without accessing it.

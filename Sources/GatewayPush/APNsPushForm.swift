@@ -4,7 +4,6 @@ import WidgetModel
 /// The properties that all pushes of one type to one app share: those that the app's configuration
 /// states, and otherwise those in Apple's documentation.
 package struct APNsPushForm: Sendable, Hashable {
-    /// The type.
     package let type: APNsPushType
     /// `apns-topic`: the app's bundle id, with the suffix for this type.
     package let topic: String

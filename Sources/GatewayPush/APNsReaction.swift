@@ -25,7 +25,6 @@ package struct APNsReaction: Sendable, Hashable {
 
     /// The scope of a stop.
     package enum Scope: Sendable, Hashable {
-        /// The topic.
         case topic
         /// The key or certificate, in the environment of the push.
         case credential

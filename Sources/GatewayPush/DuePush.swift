@@ -34,7 +34,6 @@ package struct DuePush: Sendable {
     package var epoch = EpochID(ordinal: 0, nonce: 0)
 }
 
-/// The result of a push.
 package enum PushResult: Sendable, Hashable {
     /// The meaning of APNs' response, or of its absence, and whether the push may have arrived
     /// although there was no response.

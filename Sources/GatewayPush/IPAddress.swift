@@ -1,6 +1,5 @@
 import GatewayCore
 
-/// An IP address.
 package enum IPAddress: Sendable, Hashable {
     /// An IPv4 address, its first byte the most significant.
     case v4(UInt32)

@@ -10,7 +10,6 @@ import WidgetModel
 package struct PushPartitions: Sendable {
     /// A partition, as one owner has it.
     package struct ID: Sendable, Hashable {
-        /// Its number.
         package let number: Int32
         /// The generation, which each change of the owner raises.
         package let generation: Int64

@@ -60,11 +60,9 @@ extension PushScheduler {
         return .withheld(attempts.reason(turn.address, due: turn.due), until: turn.due)
     }
 
-    /// The status of an address.
     package struct AddressStatus: Sendable {
         /// The category of its pushes.
         package let sort: PushCategory
-        /// The address.
         package let address: DeliveryAddress
         /// The sequence up to which everything was delivered to it.
         package let delivered: UInt64

@@ -208,7 +208,7 @@ extension PushScheduler {
                         push.address, until: now.later(by: 1_000), isCounted: false)
                 }
             }
-            // Those that wait go before what became stale meanwhile.
+            // Targets that wait come before those that became stale meanwhile.
             drainQueue(now: now)
             // The health of a webhook affects all categories with this webhook.
             for slot in push.message == nil ? slots : clients[push.client]?.slots ?? [] {

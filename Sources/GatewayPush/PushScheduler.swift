@@ -92,9 +92,7 @@ package struct PushScheduler: Sendable {
 
     /// An app in one of APNs' environments: the scope of a part of the configuration.
     package struct AppEnvironment: Sendable, Hashable {
-        /// The app.
         package let app: String
-        /// The environment.
         package let environment: APNsEnvironment
 
         package init(app: String, environment: APNsEnvironment) {

@@ -29,7 +29,6 @@ package struct WebhookEndpoint: Sendable, Hashable {
     package let host: String
     /// The IP address, if the host is one.
     package let address: IPAddress?
-    /// The port.
     package let port: UInt16
     /// The part before ``target``: `https://`, the host and the port.
     package let origin: String

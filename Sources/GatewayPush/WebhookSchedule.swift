@@ -3,7 +3,6 @@ import WidgetModel
 
 /// The response of a webhook endpoint.
 package struct WebhookResponse: Sendable, Hashable {
-    /// The status.
     package let status: Int
     /// The wait that `Retry-After` requested, in seconds.
     package let retryAfter: Int64?

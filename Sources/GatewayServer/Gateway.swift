@@ -582,7 +582,8 @@ package struct Gateway: Sendable {
                 acceptTime: engine.changes.accepted.time))
     }
 
-    /// What is not confirmed 20 s after the request to stop, at `moment`, is sent after the start.
+    /// Ends pushes that are in flight 20 s after `moment`, the time of the request to stop. The next
+    /// start sends what they leave unconfirmed.
     private func close(at moment: Int64) async throws {
         await engine.push?.stop { [senders, clock = engine.clock] in
             let (ended, end) = AsyncStream.makeStream(of: Void.self)

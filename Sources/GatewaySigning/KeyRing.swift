@@ -47,7 +47,6 @@ package struct KeyRing: Sendable, Equatable {
 
     /// A key with its state.
     package struct Entry: Sendable, Equatable {
-        /// The key.
         package let key: SigningKey
         /// The state of the key.
         package internal(set) var state: State

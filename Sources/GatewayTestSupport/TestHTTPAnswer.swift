@@ -9,7 +9,6 @@ package struct TestHTTPAnswer: Sendable {
     package var version = ""
     /// Header fields in the order sent, names in lower case.
     package var headers: [(name: String, value: String)] = []
-    /// The body.
     package var body: [UInt8] = []
 
     /// The first field called `name` (lower case).

@@ -24,7 +24,6 @@ package final class LocalGateway: TestGateway {
 
     package let url: String
     package let data: String
-    /// The admin port.
     package let adminPort: Int
     /// The port for probes; 0 if there is none.
     package let probePort: Int

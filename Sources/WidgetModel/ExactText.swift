@@ -4,7 +4,6 @@
 /// Every name or value of a peer that grants something, or identifies somebody, is compared by its
 /// bytes: by this type in sets and dictionaries, elsewhere by `hasSameBytes(as:)`.
 package struct ExactText: Sendable, Hashable {
-    /// The text.
     package let text: String
 
     /// A text to be compared by its bytes.

@@ -44,7 +44,6 @@ struct RunOptions: ParsableArguments {
 
 /// Cores, as in `0,2`.
 struct CoreList: ExpressibleByArgument {
-    /// The cores.
     let cores: [Int]
 
     init?(argument: String) {

@@ -27,7 +27,6 @@ package struct DeviceRecord: Sendable, Hashable {
         package let at: Int64
         /// The connection of the request.
         package let connection: Int
-        /// The request.
         package let request: PushRequest
     }
 

@@ -64,7 +64,6 @@ package struct SimulatedAPNs: Sendable {
 
     /// The decision about a request, for observers.
     package struct Decision: Sendable, Hashable {
-        /// The request.
         package let request: PushRequest
         /// The handling of the request.
         package let behaviour: PushBehaviour

@@ -2,7 +2,6 @@ import CCurl
 
 /// One request of a client.
 package struct CurlRequest: Sendable {
-    /// The method.
     package var method: String
     /// `https://`, a host, and a port unless it is 443. `http://` is rejected unless
     /// ``CurlClient/Configuration/allowsPlainText`` is set.

@@ -18,7 +18,6 @@ struct HealthIssue: Sendable, Equatable {
     let level: Level
     /// The problem.
     let what: String
-    /// The remedy.
     let remedy: String
     /// The page of the dashboard that shows the problem, with its query; `nil` if none does.
     let page: String?

@@ -1,6 +1,5 @@
 /// The identity of a client: its app and its id.
 package struct ClientKey: Sendable, Hashable {
-    /// The app.
     package let app: String
     /// The client within it.
     package let client: String

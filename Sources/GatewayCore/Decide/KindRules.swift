@@ -1,7 +1,6 @@
 /// The rules of one kind in a rule set. Immutable, and a class so that passing it on copies
 /// nothing.
 package final class KindRules: Sendable {
-    /// The kind.
     let kind: String
     /// The content that a change to one of its widgets makes stale.
     package let target: Target

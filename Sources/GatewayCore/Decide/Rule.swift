@@ -63,7 +63,6 @@ package final class Rule: Sendable {
         package enum Source: Sendable, Hashable {
             /// An intent parameter, with the value for an unset one.
             case parameter(name: String, defaultValue: ParameterValue)
-            /// An attribute of the client.
             case clientAttribute(String)
         }
 

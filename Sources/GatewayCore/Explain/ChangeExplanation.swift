@@ -6,7 +6,6 @@ package struct ChangeExplanation: Sendable {
     package struct Considered: Sendable {
         /// The slot of the rule.
         package let slot: Int
-        /// The rule.
         package let rule: Rule
         /// The verdict: a hit, or the reason why not.
         package let verdict: Rule.Verdict

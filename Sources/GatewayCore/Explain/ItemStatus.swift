@@ -12,7 +12,6 @@ package struct ItemStatus: Sendable {
         case catalog
     }
 
-    /// The item.
     package let item: Subscription
     /// The sequence of the latest event that made it stale; 0 if none is known.
     package internal(set) var version: UInt64

@@ -2,7 +2,6 @@
 ///
 /// They consist of runs, each with the keys that the changes of a range of sequences bumped last.
 package struct SealedVersions: Sendable {
-    /// The app.
     package let app: String
     /// The sequence of the app's first catalog. An app that was removed and came back has another.
     let birth: UInt64

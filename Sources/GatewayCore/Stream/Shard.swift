@@ -285,7 +285,6 @@ package struct Shard: Sendable {
 
     /// The size of an app's version window.
     package struct WindowStats: Sendable {
-        /// The app.
         package let app: String
         /// The number of stored keys.
         package let keys: Int

@@ -51,7 +51,6 @@ extension APNsPool {
         package var connectDeadline: Duration = .seconds(15)
         /// The time without sending after which a connection is tested with a PING.
         package var idleBeforePing: Duration = .seconds(3_600)
-        /// The clock.
         package var clock = GatewayClock.system
 
         /// A configuration with the default limits, for one of Apple's environments.

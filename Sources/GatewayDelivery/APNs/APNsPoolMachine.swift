@@ -10,7 +10,6 @@ import WidgetModel
 struct APNsPoolMachine {
     /// A push between ``add(_:)`` and its result.
     struct Flight {
-        /// The push.
         let push: APNsPush
         /// `apns-id`.
         let id: String

@@ -7,7 +7,6 @@ import WidgetModel
 package enum Registrar: Sendable {
     /// The client itself, with the attributes its token vouches for.
     case client(vouched: [String: [String]])
-    /// A backend.
     case backend
 
     /// Checks that the registrar may register the new webhooks: the gateway calls them, and only a

@@ -5,7 +5,6 @@ import WidgetModel
 package struct ChangeFilter: Sendable, Equatable {
     /// The entity type.
     package var entity: String?
-    /// The id of the entity.
     package var entityID: String?
     /// A kind that has a key which the change invalidates.
     package var kind: String?

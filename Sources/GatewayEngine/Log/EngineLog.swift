@@ -106,7 +106,6 @@ package struct PostOutcome: Sendable, Equatable {
 
 /// A catalog that is to be put in force.
 package struct CatalogUpload: Sendable {
-    /// The app.
     package let app: String
     /// The media type of the document.
     package let contentType: String

@@ -42,7 +42,8 @@ extension GatewayRequest {
 
     /// Reads the whole body; a larger one is rejected before more than `limit` bytes are stored.
     /// Its bytes count against the budget of request bodies as they arrive, until the request has its
-    /// response. What is left of a large body counts at once: halves of large bodies help nobody.
+    /// response. The rest of a large body is reserved in one step, so that a body that began to be
+    /// read is more likely to be finished than to wait for others that began.
     ///
     /// - Throws: 413; 415 if it is encoded; 503 if the budget is exhausted.
     func bytes(upTo limit: Int) async throws -> [UInt8] {

@@ -93,7 +93,6 @@ package struct GatewayConfiguration: Sendable {
     package var limits = Limits()
     /// The quota of an app.
     package var quota = AppQuota()
-    /// The limits of the core.
     package var coreLimits = CoreLimits()
     /// The configuration of pushes.
     package var push = PushConfiguration()

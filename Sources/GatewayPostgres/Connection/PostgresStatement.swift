@@ -22,7 +22,6 @@ package struct PostgresStatement: Sendable, Hashable {
 
 /// One execution of a prepared statement.
 package struct PostgresQuery: Sendable {
-    /// The statement.
     package let statement: PostgresStatement
     /// The values of its parameters, in order.
     package let values: [PostgresValue]

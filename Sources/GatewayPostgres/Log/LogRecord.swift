@@ -2,7 +2,6 @@
 package struct LogRecord: Sendable, Equatable {
     /// The name of the event that brought a change, for operators.
     package struct Event: Sendable, Equatable {
-        /// The source.
         package var source: String
         /// The id, unique within its source.
         package var id: String
@@ -53,7 +52,6 @@ package struct LogRecord: Sendable, Equatable {
 
     /// The bundle id of the app.
     package let app: String
-    /// The content.
     package let content: Content
 
     package init(app: String, _ content: Content) {

@@ -1,4 +1,3 @@
-/// The key of a registration.
 package struct RegistrationKey: Sendable, Hashable {
     /// The partition: 12 bits of a keyed hash of app and client.
     package let part: Int16

@@ -35,11 +35,9 @@ package struct MovedBatch: Sendable, Equatable {
 
 /// A registration of the source.
 package struct MovedRegistration: Sendable, Equatable {
-    /// The key.
     package var key: RegistrationKey
     /// Its first revision here.
     package var revision: Int64
-    /// The content.
     package var content: RegistrationContent
     /// The time of the last update, ms since 1970.
     package var updatedAt: Int64
@@ -56,7 +54,6 @@ package struct MovedRegistration: Sendable, Equatable {
 
 /// A catalog of the source, or the removal of an app.
 package struct MovedCatalog: Sendable, Equatable {
-    /// The app.
     package var app: String
     /// The sequence of its record.
     package var sequence: Int64

@@ -2,7 +2,6 @@
 package struct LogStart: Sendable, Equatable {
     /// A catalog, or the removal of an app.
     package struct Catalog: Sendable, Equatable {
-        /// The app.
         package let app: String
         /// The sequence of its record.
         package let sequence: Int64

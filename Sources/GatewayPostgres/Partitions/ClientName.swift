@@ -15,7 +15,6 @@ package struct ClientName: Sendable, Hashable {
 package struct PartitionedClient: Sendable, Hashable {
     /// The number of its partition.
     package let part: Int32
-    /// Its name.
     package let name: ClientName
 
     package init(part: Int32, name: ClientName) {
@@ -63,10 +62,8 @@ package struct PartitionPortion: Sendable, Equatable {
         case states([PushStateRow], clear: Int64)
     }
 
-    /// The partition.
     package let partition: Partition
     /// The head of the log in that snapshot: records above it are not in the rows.
     package let asOf: Int64
-    /// The rows.
     package let rows: Rows
 }

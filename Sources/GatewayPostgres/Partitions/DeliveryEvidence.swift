@@ -1,7 +1,6 @@
 /// A node's knowledge of a client that it serves, which the owner of its partition asks for before
 /// it pushes.
 package struct HeardRow: Sendable, Equatable {
-    /// The client.
     package let client: PartitionedClient
     /// Whether a stream of the client is open at the node.
     package let isOpen: Bool

@@ -8,7 +8,6 @@ package struct Partition: Sendable, Hashable {
     /// Every number of a partition or a lease.
     static let numbers = 0..<(count + Int32(ClusterLease.allCases.count))
 
-    /// The number.
     package let number: Int32
     /// The generation, which each change of the owner raises.
     package let generation: Int64

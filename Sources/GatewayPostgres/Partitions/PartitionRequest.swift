@@ -38,7 +38,6 @@ package struct SilentNode: Sendable, Equatable {
 package struct FlushCall: Sendable, Equatable {
     /// A partition in a flush.
     package struct Owned: Sendable, Equatable {
-        /// The partition.
         package var partition: Partition
         /// The sequence that is clear from here on; `nil` leaves it.
         package var clear: Int64?

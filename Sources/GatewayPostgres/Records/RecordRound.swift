@@ -2,7 +2,6 @@
 package struct BatchMark: Sendable, Equatable {
     /// The last sequence of the batch.
     package let last: Int64
-    /// The tag.
     package let tag: UInt32
 
     package init(last: Int64, tag: UInt32) {
@@ -18,7 +17,6 @@ struct RecordRound: PostgresRound {
     struct Outcome: Sendable {
         /// The floor of the log.
         var floor: Int64
-        /// The answer.
         var answer: RecordRequest.Answer
     }
 

@@ -1,6 +1,5 @@
 /// A page of the registrations of an app, ordered by the bytes of the client's id.
 package struct RegistrationListing: Sendable, Equatable {
-    /// The app.
     package var app: String
     /// The keyed hash of an attribute that the registrations have; `nil` for all registrations.
     package var attribute: UInt128?
@@ -39,7 +38,6 @@ package struct RegistrationListing: Sendable, Equatable {
 
     /// The rows of a page.
     package struct Page: Sendable, Equatable {
-        /// The rows.
         package var rows: [Row]
         /// Whether there are more behind the last one.
         package var hasMore: Bool

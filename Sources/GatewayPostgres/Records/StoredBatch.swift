@@ -37,7 +37,6 @@ package struct BatchRange: Sendable, Equatable {
     package var first: Int64
     /// The highest sequence.
     package var last: Int64
-    /// The direction.
     package var direction: Direction
 
     package init(first: Int64, last: Int64, _ direction: Direction) {

@@ -1,4 +1,3 @@
-/// A request of retention.
 package enum RetentionRequest: PostgresRequest, Equatable {
     /// Reads the state of the log.
     case readLog

@@ -6,7 +6,6 @@ package struct RetentionRound: PostgresRound {
         /// The number of tables that are still missing after slices were made: an alarm if it is
         /// not 0.
         package var missingSlices: Int64 = 0
-        /// The floor.
         package var floor: Int64 = 0
         /// The tables that were detached or dropped.
         package var removals: [String] = []

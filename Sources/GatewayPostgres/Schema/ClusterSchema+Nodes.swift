@@ -1,7 +1,6 @@
 extension ClusterSchema {
     /// The logins that may be nodes: each is a role, and at most one node of a cluster.
     package struct NodeLogin: Sendable, Equatable {
-        /// The name.
         package let name: String
 
         /// Accepts 1 to 63 characters of `a` to `z`, digits and `_`, which SQL takes unquoted.

@@ -3,7 +3,6 @@
 package struct SecretRotation: Sendable, Equatable {
     /// A secret to add.
     package struct Addition: Sendable, Equatable {
-        /// The kind.
         package let kind: SecretKind
         /// The name of the kind's newest secret; `nil` if it has none.
         package let newest: String?

@@ -5,9 +5,7 @@
 package struct SharedSecrets: Sendable {
     /// A secret that is unwrapped.
     package struct Entry: Sendable {
-        /// Its row.
         package let row: SecretRow
-        /// The secret.
         package let secret: SecretBytes
     }
 

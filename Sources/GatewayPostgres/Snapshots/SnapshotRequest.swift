@@ -141,7 +141,6 @@ package enum SnapshotRequest: PostgresRequest, Equatable {
 }
 
 extension LogPosition {
-    /// The 16 bytes of the chain.
     fileprivate var chainBytes: [UInt8] {
         withUnsafeBytes(of: chain.bigEndian) { Array($0) }
     }

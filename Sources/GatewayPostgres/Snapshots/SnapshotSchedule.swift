@@ -1,6 +1,5 @@
 /// Decides when the node that holds the lease writes a snapshot.
 package struct SnapshotSchedule: Sendable, Equatable {
-    /// A decision.
     package enum Decision: Sendable, Equatable {
         /// Write one now.
         case write

@@ -2,7 +2,6 @@
 package struct AppendCall: Sendable, Equatable {
     /// A registration with what was found of it.
     package struct Registration: Sendable, Equatable {
-        /// The key.
         package var key: RegistrationKey
         /// The revision that it was decided from; 0 for none.
         package var base: Int64
@@ -26,7 +25,6 @@ package struct AppendCall: Sendable, Equatable {
 
     /// A catalog, or the removal of an app.
     package struct Catalog: Sendable, Equatable {
-        /// The app.
         package var app: String
         /// The place of its record in the batch, from 1.
         package var place: Int32
@@ -56,7 +54,6 @@ package struct AppendCall: Sendable, Equatable {
     package var apps: [String] = []
     /// The catalogs and removals.
     package var catalogs: [Catalog] = []
-    /// The registrations.
     package var registrations: [Registration] = []
     /// The push addresses.
     package var claims: [Claim] = []
@@ -66,7 +63,6 @@ package struct AppendCall: Sendable, Equatable {
 package struct Probe: Sendable, Equatable {
     /// The keys of events.
     package var events: [UInt128] = []
-    /// The apps.
     package var apps: [String] = []
     /// The registrations that are written.
     package var registrations: [RegistrationKey] = []

@@ -38,7 +38,6 @@ package struct LogWrite: Sendable {
     /// The sequence of the app's last removal that the caller knows; 0 if it was never removed. What
     /// was decided before a removal is not written behind it.
     package let removal: Int64
-    /// The content.
     package let content: Content
 
     package init(ticket: UInt64, app: String, removal: Int64 = 0, _ content: Content) {

@@ -1,6 +1,5 @@
 /// The row of a registration as it was read.
 package struct RegistrationRow: Sendable, Equatable {
-    /// The key.
     package var key: RegistrationKey
     /// The revision, to be named by a write that is decided from this row.
     package var revision: Int64

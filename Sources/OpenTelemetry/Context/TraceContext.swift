@@ -1,7 +1,6 @@
 /// The propagated identity of a span: its trace, its id, and whether the trace is recorded (W3C
 /// Trace Context Level 2).
 package struct TraceContext: Sendable, Hashable {
-    /// The id of the trace.
     package var traceID: TraceID
     /// The id of the span; the receiver of the context is its child.
     package var spanID: SpanID

@@ -39,7 +39,6 @@ package final class RecordedSpan: Span {
     /// Whether the span is recorded and has not ended.
     package var isRecording: Bool { state.withLock { $0 != nil } }
 
-    /// The name of the operation.
     package var operationName: String {
         get { state.withLock { $0?.name ?? "" } }
         set { state.withLock { $0?.name = newValue } }

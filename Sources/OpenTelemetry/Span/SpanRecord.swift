@@ -4,9 +4,7 @@ import Tracing
 package struct SpanRecord: Sendable, Equatable {
     /// The value of an attribute.
     package enum Value: Sendable, Equatable {
-        /// A text.
         case text(String)
-        /// An integer.
         case integer(Int64)
         /// Any other number.
         case number(Double)

@@ -18,7 +18,6 @@ public struct WidgetNode: Sendable, Hashable {
     public enum DateStyle: String, Sendable, Hashable {
         /// The time of day.
         case time
-        /// The date.
         case date
         /// The distance between the date and now.
         case relative

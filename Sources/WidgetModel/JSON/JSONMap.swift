@@ -23,7 +23,6 @@ extension JSONMap: Equatable where Value: Equatable {
     }
 }
 
-/// The name of a member.
 private struct MemberName: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }

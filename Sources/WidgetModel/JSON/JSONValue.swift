@@ -13,9 +13,7 @@ public enum JSONValue: Sendable, Hashable {
     case number(Double)
     /// A string, already unescaped.
     case string(String)
-    /// An array.
     case array([JSONValue])
-    /// An object.
     case object(JSONObject)
 }
 

@@ -12,7 +12,6 @@ package enum APNsPushType: String, Sendable, Hashable, CaseIterable {
 package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
     /// A held-open stream.
     case stream
-    /// A poll.
     case poll
     /// APNs, timelines.
     case widgets
@@ -20,7 +19,6 @@ package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
     case controls
     /// APNs, waking the app.
     case background
-    /// A webhook.
     case webhook
 
     /// The channels that the gateway pushes by.

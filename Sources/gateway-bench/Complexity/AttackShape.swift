@@ -16,9 +16,7 @@ struct AttackShape {
     private static let clientPath = appPath + "/clients/{client}"
     private static let (connections, manyConnections, readers) = (4, 16, 4)
 
-    /// The name.
     let name: ShapeName
-    /// The load.
     let load: Load
 
     /// Makes the documents of a shape.

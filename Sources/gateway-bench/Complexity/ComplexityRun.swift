@@ -17,7 +17,6 @@ struct ComplexityRun {
     let program: String
     /// The cores of the gateway; `nil` for any.
     let cores: [Int]?
-    /// The shapes.
     let shapes: [ShapeName]
     /// The length of each, in seconds.
     let seconds: Double

@@ -17,7 +17,6 @@ final class ComplexityStage {
         + ["address", "app", "client", "refusedTokens"]
         .map { "\($0): 1000000/1s burst 1000000" }.joined(separator: ", ") + " }"
 
-    /// The gateway.
     let gateway: GatewayProcess
     /// The attackers' connections.
     let generator: Generator

@@ -50,7 +50,6 @@ struct ShapeOutcome {
 struct ComplexityVerdict {
     /// One bound and whether it held.
     struct Bound: Equatable {
-        /// The name.
         let name: String
         /// Whether the bound held.
         let isMet: Bool

@@ -3,7 +3,6 @@ import Synchronization
 
 /// SIGINT, SIGTERM or SIGHUP arrived: whatever runs stops, and cleans up on its way out.
 struct Interruption: Error {
-    /// The signal.
     let signal: Int32
 
     /// Turns those signals from ending this process into being noticed by ``check()``, and a

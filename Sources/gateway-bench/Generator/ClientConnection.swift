@@ -22,7 +22,6 @@ extension ConnectionUser {
     func streamed(_ connection: ClientConnection, events: Int) {}
 }
 
-/// The settings of a connection.
 struct ConnectionSettings {
     /// The port of 127.0.0.1.
     var port: UInt16
@@ -37,7 +36,6 @@ final class ClientConnection {
 
     /// The number that its user gave it.
     let number: Int
-    /// The state.
     var state = State.connecting
     /// Sent and received at the socket.
     let socket: Int32

@@ -13,7 +13,6 @@ final class PushServer {
 
     /// The key that authenticates its pushes.
     let key: SigningKey
-    /// Its certificates.
     let certificates: DevelopmentCertificates
     /// The port of 127.0.0.1.
     let port: UInt16

@@ -6,7 +6,6 @@ struct ReportRow {
     let scenario: ScenarioName
     /// The name of the figure.
     let name: String
-    /// The unit.
     let unit: String
     /// The bound of the figure.
     let bar: Bar?

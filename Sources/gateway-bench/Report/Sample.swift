@@ -30,7 +30,6 @@ struct Sample {
     let scenario: ScenarioName
     /// The name; one row of the report.
     let name: String
-    /// The unit.
     let unit: String
     /// The figure.
     let value: Double

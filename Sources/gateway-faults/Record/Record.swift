@@ -62,7 +62,6 @@ enum PostOutcome: Sendable, Equatable {
     case unknown
 }
 
-/// The outcome of a registration.
 enum RegistrationOutcome: Sendable, Equatable {
     /// In force for what comes behind a sequence: 0 for one gateway, where it is in force at once, and
     /// the answer's cursor where other nodes follow. The client builds what is new in it after the

@@ -1,7 +1,6 @@
 import GatewayTestSupport
 import WidgetModel
 
-/// A change of a registration.
 private enum RegistrationChange: CaseIterable { case otherWidgets, otherAccount, removal }
 
 extension RowContext {

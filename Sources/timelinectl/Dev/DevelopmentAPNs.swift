@@ -20,7 +20,6 @@ struct DevelopmentAPNs: ParsableArguments {
     @Option(help: ArgumentHelp("The team's id.", valueName: "id"))
     var team = "DEVAPNTEAM"
 
-    /// The path of the key.
     var keyPath: String { providerKey ?? "\(data)/AuthKey_\(keyID).p8" }
 
     func validate() throws {

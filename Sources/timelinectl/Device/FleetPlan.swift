@@ -27,7 +27,6 @@ struct FleetPlan: Sendable {
     /// The maximum number of widgets per device.
     static let widgetsMax = 4
 
-    /// The devices.
     private(set) var devices: [Device] = []
     /// The kind of each timeline, as an index into ``kinds``.
     private(set) var timelineKinds: [Int] = []

@@ -6,7 +6,6 @@ import WidgetModel
 
 /// A client that the gateway trusts: the claims of its token.
 struct SimulatedClient: Sendable {
-    /// The token.
     let token: String
     /// Its `sub`, the client's id.
     let id: String
