@@ -130,7 +130,7 @@ struct SmallGateway {
                 let delivery = shard.output.deliveries[place]
                 let frame = shard.output.frames[Int(delivery.frame)]
                 result.append(
-                    words(frame.content) + (delivery.carriesID ? " id \(frame.watermark)" : ""))
+                    words(frame.content) + (delivery.id > 0 ? " id \(delivery.id)" : ""))
                 place = Int(delivery.next)
             }
         }

@@ -59,7 +59,7 @@ import WidgetModel
             if duration > 0 {
                 if let open = model[name], !open.waiting.isEmpty || now < open.end {
                     model[name]?.waiting.append(sequence)
-                    expected = .wait
+                    expected = open.waiting.isEmpty ? .begin : .wait
                 } else if model[name] != nil || model.count < keysMax {
                     model[name] = Window(end: now + duration, duration: duration)
                 }

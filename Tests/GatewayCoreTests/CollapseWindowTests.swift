@@ -17,7 +17,7 @@ import WidgetModel
         #expect(window.change(Self.a, at: 1, duration: 100, now: 0) == .fire)
         #expect(window.nextEnd == 100)
         #expect(window.oldestWaiting == nil)
-        #expect(window.change(Self.a, at: 2, duration: 100, now: 10) == .wait)
+        #expect(window.change(Self.a, at: 2, duration: 100, now: 10) == .begin)
         #expect(window.change(Self.a, at: 3, duration: 100, now: 20) == .wait)
         #expect(window.oldestWaiting == 2)
         #expect(window.end(now: 99).isEmpty)
@@ -43,7 +43,7 @@ import WidgetModel
         #expect(window.change(Self.a, at: 1, duration: 100, now: 0) == .fire)
         #expect(window.change(Self.b, at: 2, duration: 100, now: 0) == .fire)
         #expect(window.change(Self.b, at: 3, duration: 100, now: 1) == .fire)
-        #expect(window.change(Self.a, at: 4, duration: 100, now: 1) == .wait)
+        #expect(window.change(Self.a, at: 4, duration: 100, now: 1) == .begin)
         #expect(window.count == 1)
     }
 

@@ -72,6 +72,76 @@ import WidgetModel
         #expect(gateway.shard.heartbeat(id) == 4)
     }
 
+    @Test func `a change that waits holds back the ids of its own holders and of nobody else`()
+        throws
+    {
+        var gateway = try Self.gateway(collapse: 200)
+        let own = try gateway.open(Self.own("1"), since: .after(1))
+        let other = try gateway.open(Self.own("2", name: "other"), since: .after(1))
+        let free = try gateway.open(client([widget(kind: "l")], name: "free"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.shard.output.frames.count == 2, "with every id it is one notification")
+        #expect(gateway.sent(own) == ["k(a=1) id 2", "l"])
+        #expect(gateway.sent(other) == ["l id 4"])
+        #expect(gateway.taken(free) == ["l id 4"])
+        #expect(gateway.shard.heartbeat(own) == 2)
+        // A reload says along what waits, and repeats nothing to the others.
+        gateway.reload(.kind("l"))
+        #expect(gateway.sent(own) == ["l, k(a=1) id 5"])
+        #expect(gateway.taken(other) == ["l id 5"])
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.taken(free) == ["l id 6"])
+        #expect(gateway.shard.heartbeat(own) == 5)
+        #expect(gateway.shard.heartbeat(other) == 6)
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.taken(own) == [])
+        #expect(gateway.shard.heartbeat(own) == 6)
+    }
+
+    @Test func `a change that waits holds back whoever comes to hold its key`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let moved = try gateway.open(Self.own("2", name: "moved"), since: .after(1))
+        let gone = try gateway.open(Self.own("1"), since: .after(1))
+        for _ in 0..<2 { try gateway.change(Change(entity: "E", id: "1")) }
+        gateway.shard.clearOutput()
+        gateway.shard.registered(Self.own("2"), app: "app")
+        gateway.shard.registered(Self.own("1", name: "moved"), app: "app")
+        #expect(gateway.taken(moved) == ["k(a=1) id 3"])
+        let late = try gateway.open(Self.own("1", name: "late"), since: .after(3))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.sent(gone) == ["l id 5"])
+        for id in [moved, late] {
+            #expect(gateway.sent(id) == ["l"])
+            #expect(gateway.shard.heartbeat(id) == 3)
+        }
+        gateway.shard.clearOutput()
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.sent(gone) == [])
+        for id in [moved, late] { #expect(gateway.sent(id) == ["k(a=1) id 5"]) }
+    }
+
+    @Test func `a change that lacks an attribute and waits holds back all that it concerns`()
+        throws
+    {
+        var gateway = try Self.gateway(collapse: 200)
+        let one = try gateway.open(Self.own("1"), since: .after(1))
+        for _ in 0..<2 { try gateway.change(Change(entity: "E")) }
+        #expect(gateway.taken(one) == ["k id 2"])
+        let two = try gateway.open(Self.own("2", "3", name: "two"), since: .after(3))
+        let free = try gateway.open(client([widget(kind: "l")], name: "free"), since: .after(3))
+        try gateway.change(Change(entity: "E"))
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.sent(one) == ["l"] && gateway.sent(two) == ["l"])
+        #expect(gateway.taken(free) == ["l id 5"])
+        #expect(gateway.shard.heartbeat(one) == 2)
+        #expect(gateway.shard.heartbeat(two) == 3)
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.sent(one) == ["k id 5"] && gateway.sent(two) == ["k id 5"])
+    }
+
     /// A notification is as old as the first change that waited for it, whatever came after it.
     @Test func `what a window's end tells was accepted when the first change that waited was`()
         throws

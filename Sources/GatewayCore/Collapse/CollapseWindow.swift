@@ -28,7 +28,9 @@ package struct CollapseWindow {
     package enum Verdict: Equatable {
         /// Notify immediately.
         case fire
-        /// Wait for the end of the window, which will notify.
+        /// Wait, as the first, for the end of the window, which will notify.
+        case begin
+        /// Wait with changes that wait already.
         case wait
     }
 
@@ -113,7 +115,7 @@ package struct CollapseWindow {
                 windows[number].acceptedAt = acceptedAt
                 windows[number].latest = sequence
                 waitingSince.append((sequence, number))
-                return .wait
+                return .begin
             }
             // The end of the window has passed but was not processed yet.
             windows[number].duration = duration

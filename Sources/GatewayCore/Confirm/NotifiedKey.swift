@@ -21,13 +21,7 @@ extension RuleSet {
             let rule = rule(slot)
             guard rule.target != .recommendations else { continue }
             rule.visitKeys(parameters: widget.parameters, attributes: attributes) { values in
-                values.withEncoded { body(slot, $0) }
-                values.visitLacking { bytes in
-                    // Sound: the buffer is read within the closure that lends it.
-                    bytes.withUnsafeBytes {
-                        body(slot, EncodedKey(hash: rule.keyHash(bytes), bytes: $0))
-                    }
-                }
+                rule.visitKeys(reaching: values) { body(slot, $0) }
             }
         }
     }

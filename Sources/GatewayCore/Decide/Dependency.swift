@@ -89,8 +89,16 @@ extension Rule {
     /// Calls `body` with the hash of every key that a change may bump to affect `values`: at each
     /// position either the own value, or `missing` for a change that lacks the attribute.
     package func visitHashes(reaching values: BoundValues, _ body: (UInt64) -> Void) {
-        body(values.hash)
-        values.visitLacking { body(keyHash($0)) }
+        visitKeys(reaching: values) { body($0.hash) }
+    }
+
+    /// Calls `body` with the same keys.
+    func visitKeys(reaching values: BoundValues, _ body: (EncodedKey) -> Void) {
+        values.withEncoded { body($0) }
+        values.visitLacking { bytes in
+            // Sound: the buffer is read within the closure that lends it.
+            bytes.withUnsafeBytes { body(EncodedKey(hash: keyHash($0), bytes: $0)) }
+        }
     }
 }
 

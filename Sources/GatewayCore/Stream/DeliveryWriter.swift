@@ -6,7 +6,7 @@ struct DeliveryWriter {
 
     private static let roomCount = 64
     private let frame: Int32
-    private let watermark: UInt64
+    private let watermarks: Watermarks
     private let batch: Int32
     private let made: UnsafeMutableBufferPointer<ShardOutput.Delivery>
     private let met: UnsafeMutableBufferPointer<ShardOutput.Touched>
@@ -22,7 +22,7 @@ struct DeliveryWriter {
     /// - Returns: Whether any stream got the frame.
     @inline(__always)
     static func write(
-        watermark: UInt64, batch: Int32, to output: inout ShardOutput,
+        watermarks: Watermarks, batch: Int32, to output: inout ShardOutput,
         _ body: (inout DeliveryWriter) -> Void
     ) -> Bool {
         // Sound: the output and both buffers are used within the closures that lend them. The
@@ -33,7 +33,7 @@ struct DeliveryWriter {
                 withUnsafeMutablePointer(to: &output) { output in
                     let before = output.pointee.deliveries.count
                     var writer = DeliveryWriter(
-                        output: output, frame: output.pointee.nextFrame, watermark: watermark,
+                        output: output, frame: output.pointee.nextFrame, watermarks: watermarks,
                         batch: batch, made: made, met: met, appendedCount: before)
                     body(&writer)
                     writer.flush()
@@ -55,13 +55,12 @@ struct DeliveryWriter {
     mutating func deliver(to stream: inout StreamRecord, slot: UInt32) {
         if madeCount == Self.roomCount { flush() }
         guard stream.last < 0 else { return deliverNext(to: &stream) }
-        let carriesID = watermark > stream.watermark
-        if carriesID { stream.watermark = watermark }
+        let id = stream.advance(to: watermarks)
         let index = Int32(truncatingIfNeeded: appendedCount &+ madeCount)
         stream.last = index
         met[metCount] = (StreamID(slot: slot, serial: stream.serial), index)
         metCount &+= 1
-        made[madeCount] = .init(frame: frame, next: -1, carriesID: carriesID)
+        made[madeCount] = .init(frame: frame, next: -1, id: id)
         madeCount &+= 1
     }
 
@@ -72,13 +71,13 @@ struct DeliveryWriter {
         // belongs to another.
         if stream.last >= appendedCount { flush() }
         let isSameBatch = output.pointee.frame(of: stream.last) >= batch
-        let carriesID =
-            isSameBatch ? output.pointee.takeID(of: stream.last) : watermark > stream.watermark
-        if carriesID { stream.watermark = max(stream.watermark, watermark) }
+        let id =
+            isSameBatch
+            ? output.pointee.takeID(of: stream.last) : stream.advance(to: watermarks)
         let index = Int32(truncatingIfNeeded: appendedCount &+ madeCount)
         output.pointee.link(stream.last, to: index)
         stream.last = index
-        made[madeCount] = .init(frame: frame, next: -1, carriesID: carriesID)
+        made[madeCount] = .init(frame: frame, next: -1, id: id)
         madeCount &+= 1
     }
 

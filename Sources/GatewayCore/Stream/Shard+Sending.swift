@@ -3,9 +3,13 @@ import WidgetModel
 extension Shard {
     /// Notifies the holders of keys whose collapse windows ended. Keys with the same name share one
     /// notification, and a stream that holds several of them gets it once.
-    mutating func send(_ keys: [CollapseWindow.Due], _ app: Int, watermark: UInt64) {
+    mutating func send(_ keys: [CollapseWindow.Due], _ app: Int, _ watermarks: Watermarks) {
         guard !keys.isEmpty else { return }
         for due in keys {
+            // The last frame of the batch for a stream has the id that is right after all of them.
+            apps[app].index.visitHolders(rule: due.key.rule, values: due.key.values) {
+                streams.addWaitingKeys(-1, to: $0)
+            }
             notified.note(
                 apps[app].ruleSet.recentKey(due.key.values.hash),
                 .init(sequence: due.sequence, acceptedAt: due.acceptedAt))
@@ -17,9 +21,9 @@ extension Shard {
             let sequence = places.reduce(0) { max($0, keys[$1].sequence) }
             let accepted = places.reduce(Int64.max) { min($0, keys[$1].acceptedAt) }
             let frame = ShardOutput.Frame(
-                app: apps[app].name, content: StaleSet([name], sequence: sequence),
-                watermark: watermark, cause: nil, acceptedAt: accepted)
-            write(frame, app, batch: batch) { index, visit in
+                app: apps[app].name, content: StaleSet([name], sequence: sequence), cause: nil,
+                acceptedAt: accepted)
+            write(frame, app, watermarks, batch: batch) { index, visit in
                 for place in places {
                     let (key, changed, _) = keys[place]
                     index.visitHolders(rule: key.rule, values: key.values) { visit($0, changed) }
@@ -31,17 +35,18 @@ extension Shard {
     /// Notifies the holders of the keys of one change.
     mutating func send(
         _ keys: InvalidatedKeys, _ firing: [FiringKey], _ app: Int, sequence: UInt64,
-        watermark: UInt64, cause: ChangeCause?, acceptedAt: Int64
+        cause: ChangeCause?, acceptedAt: Int64
     ) {
         // The streams are fetched from memory while the frame is made.
         for key in firing { apps[app].index.prefetchStreams(rule: key.rule, key.reach, streams) }
         let batch = output.nextFrame
+        let sent = watermarks(app, upTo: sequence)
         let rules = apps[app].ruleSet.rules
         func notify(_ name: InvalidationTarget, _ firing: ArraySlice<FiringKey>) {
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
-                watermark: watermark, cause: cause, acceptedAt: acceptedAt)
-            write(frame, app, batch: batch) { index, visit in
+                cause: cause, acceptedAt: acceptedAt)
+            write(frame, app, sent, batch: batch) { index, visit in
                 for (place, rule, reach) in firing {
                     keys.withEncoded(place) { key in
                         index.visitHolders(rule: rule, key, reach) { visit($0, sequence) }
@@ -82,14 +87,14 @@ extension Shard {
     /// not added to the output.
     @inline(__always)
     private mutating func write(
-        _ frame: ShardOutput.Frame, _ app: Int, batch: Int32,
+        _ frame: ShardOutput.Frame, _ app: Int, _ watermarks: Watermarks, batch: Int32,
         _ visitAll: (
             inout SubscriptionIndex,
             (UnsafeBufferPointer<SubscriptionIndex.Subscriber>, _ changed: UInt64) -> Void
         ) -> Void
     ) {
         let isDelivered = Self.write(
-            watermark: frame.watermark, batch: batch, index: &apps[app].index, streams: &streams,
+            watermarks: watermarks, batch: batch, index: &apps[app].index, streams: &streams,
             to: &output, visitAll: visitAll)
         if isDelivered { output.add(frame) }
     }
@@ -97,14 +102,14 @@ extension Shard {
     /// Returns whether any stream got the frame that is added to `output` next.
     @inline(__always)
     private static func write(
-        watermark: UInt64, batch: Int32, index: inout SubscriptionIndex,
+        watermarks: Watermarks, batch: Int32, index: inout SubscriptionIndex,
         streams: inout [StreamRecord], to output: inout ShardOutput,
         visitAll: (
             inout SubscriptionIndex,
             (UnsafeBufferPointer<SubscriptionIndex.Subscriber>, _ changed: UInt64) -> Void
         ) -> Void
     ) -> Bool {
-        DeliveryWriter.write(watermark: watermark, batch: batch, to: &output) { writer in
+        DeliveryWriter.write(watermarks: watermarks, batch: batch, to: &output) { writer in
             // Sound: the buffer is used within the closure that lends it, after a bounds check.
             streams.withUnsafeMutableBufferPointer { streams in
                 visitAll(&index) { holders, changed in
@@ -159,7 +164,7 @@ extension Shard {
     ) {
         let index = Int(slot)
         guard let subscription = subscriptions[index], !streams[index].isLagging else { return }
-        let app = streams[index].app
+        let app = subscription.app
         guard let holdings = known ?? holdings(of: slot, app) else { return }
         let stale = staleness(app).stale(
             for: holdings, since: point, isNarrowed: subscription.kinds != nil,
@@ -167,12 +172,9 @@ extension Shard {
         streams[index].covered = max(streams[index].covered, position)
         guard !stale.isEmpty else { return }
         _ = DeliveryWriter.write(
-            watermark: position, batch: output.nextFrame, to: &output
+            watermarks: (position, position), batch: output.nextFrame, to: &output
         ) { $0.deliver(to: &streams[index], slot: slot) }
-        output.add(
-            .init(
-                app: apps[app].name, content: stale, watermark: position, cause: nil,
-                acceptedAt: acceptedAt))
+        output.add(.init(app: apps[app].name, content: stale, cause: nil, acceptedAt: acceptedAt))
     }
 
     func staleness(_ app: Int) -> Staleness {

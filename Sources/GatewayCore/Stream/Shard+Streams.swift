@@ -28,7 +28,6 @@ extension Shard {
             subscriptions.append(nil)
         }
         let index = Int(slot)
-        streams[index].app = app
         streams[index].serial &+= 1
         streams[index].generation &+= 1
         streams[index].isLagging = false
@@ -43,7 +42,7 @@ extension Shard {
             streams[index].covered = 0
         }
         subscriptions[index] = StreamSubscription(
-            record: record, kinds: kinds, openedAt: position,
+            record: record, app: app, kinds: kinds, openedAt: position,
             place: UInt32(apps[app].streams.count),
             previous: apps[app].clients.updateValue(slot, forKey: record.client))
         apps[app].streams.append(slot)
@@ -59,7 +58,7 @@ extension Shard {
     package mutating func close(_ id: StreamID) {
         let index = Int(id.slot)
         guard isOpen(id), let subscription = subscriptions[index] else { return }
-        let app = streams[index].app
+        let app = subscription.app
         removeKeys(of: id.slot, app)
         let last = apps[app].streams.removeLast()
         if last != id.slot {
@@ -68,7 +67,6 @@ extension Shard {
         }
         unlink(id.slot, subscription, app)
         subscriptions[index] = nil
-        streams[index].app = -1
         streams[index].isLagging = false
         openStreams -= 1
         freeSlots.append(id.slot)
@@ -79,7 +77,7 @@ extension Shard {
     package func isOpen(_ id: StreamID) -> Bool {
         let index = Int(id.slot)
         return index < streams.count && streams[index].serial == id.serial
-            && streams[index].isOpen
+            && subscriptions[index] != nil
     }
 
     /// Records that the stream could not take data sent after `sequence`. Nothing more is sent
@@ -104,11 +102,11 @@ extension Shard {
     /// because its id must not advance then.
     package mutating func heartbeat(_ id: StreamID) -> UInt64? {
         let index = Int(id.slot)
-        guard isOpen(id), !streams[index].isLagging, subscriptions[index]?.isEnded == false
+        guard isOpen(id), !streams[index].isLagging, let subscription = subscriptions[index],
+            !subscription.isEnded
         else { return nil }
-        streams[index].watermark = max(
-            streams[index].watermark, streams[index].covered,
-            watermark(streams[index].app))
+        let sent = streams[index].own(watermarks(subscription.app, upTo: position))
+        streams[index].watermark = max(streams[index].watermark, streams[index].covered, sent)
         return streams[index].watermark
     }
 
@@ -194,10 +192,17 @@ extension Shard {
     mutating func insertKeys(of slot: UInt32, _ app: Int, _ holdings: ClientSubscriptions) {
         let holder = SubscriptionIndex.Subscriber(
             stream: slot, generation: streams[Int(slot)].generation)
-        let ruleCount = apps[app].ruleSet.rules.count
-        for dependency in holdings.dependencies where dependency.rule < ruleCount {
+        let rules = apps[app].ruleSet.rules
+        var waitingKeys: UInt32 = 0
+        for dependency in holdings.dependencies where dependency.rule < rules.count {
             apps[app].index.insert(holder, rule: dependency.rule, values: dependency.values)
+            guard apps[app].collapse.oldestWaiting != nil else { continue }
+            rules[dependency.rule].visitKeys(reaching: dependency.values) { key in
+                let window = apps[app].collapse.window(key, rule: dependency.rule)
+                if window?.firstWaiting != nil { waitingKeys += 1 }
+            }
         }
+        streams[Int(slot)].waitingKeys = waitingKeys
     }
 
     private mutating func removeKeys(of slot: UInt32, _ app: Int) {

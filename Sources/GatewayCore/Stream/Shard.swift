@@ -168,7 +168,10 @@ package struct Shard: Sendable {
         for app in apps.indices {
             apps[app].versions.raiseFloor(to: sequence)
             _ = apps[app].collapse.endAll()
-            for slot in apps[app].streams { catchUp(slot, since: .everything) }
+            for slot in apps[app].streams {
+                streams[Int(slot)].waitingKeys = 0
+                catchUp(slot, since: .everything)
+            }
         }
     }
 
@@ -190,11 +193,12 @@ package struct Shard: Sendable {
         var firing: [FiringKey] = []
         swap(&firing, &self.firing)
         collapsed &+= Self.raise(
-            keys, in: &apps[app], by: entry, now: now, firing: &firing, notified: &notified)
+            keys, in: &apps[app], by: entry, now: now, firing: &firing, streams: &streams,
+            notified: &notified)
         if !firing.isEmpty {
             send(
-                keys, firing, app, sequence: entry.sequence, watermark: watermark(app),
-                cause: cause, acceptedAt: entry.acceptedAt)
+                keys, firing, app, sequence: entry.sequence, cause: cause,
+                acceptedAt: entry.acceptedAt)
             firing.removeAll(keepingCapacity: true)
         }
         swap(&firing, &self.firing)
@@ -204,7 +208,7 @@ package struct Shard: Sendable {
     /// now to `firing`; returns the number of those that wait.
     private static func raise(
         _ keys: InvalidatedKeys, in app: inout AppState, by entry: LogEntry, now: Int64,
-        firing: inout [FiringKey], notified: inout RecentChanges
+        firing: inout [FiringKey], streams: inout [StreamRecord], notified: inout RecentChanges
     ) -> UInt64 {
         var waiting: UInt64 = 0
         // The version and the index entry of a key are far apart in memory; prefetching overlaps
@@ -220,6 +224,11 @@ package struct Shard: Sendable {
                     key, rule: rule, at: entry.sequence, acceptedAt: entry.acceptedAt,
                     duration: duration, now: now)
                 guard verdict == .fire else {
+                    if verdict == .begin {
+                        app.index.visitHolders(rule: rule, key, reach) {
+                            streams.addWaitingKeys(1, to: $0)
+                        }
+                    }
                     waiting &+= 1
                     return
                 }
@@ -239,9 +248,9 @@ package struct Shard: Sendable {
                 slots(ofClient: client, app)
             } else { apps[app].streams }
         // A catch-up covers everything, so changes that wait in a collapse window are included.
-        let sent = min(watermark(app), entry.sequence - 1)
+        let sent = watermarks(app, upTo: entry.sequence - 1)
         for slot in reached {
-            let covered = max(sent, streams[Int(slot)].covered)
+            let covered = max(streams[Int(slot)].own(sent), streams[Int(slot)].covered)
             catchUp(slot, since: .after(covered), acceptedAt: entry.acceptedAt)
         }
     }
@@ -251,7 +260,7 @@ package struct Shard: Sendable {
         guard let app = number(ofApp: entry.app), apps[app].ruleSet !== ruleSet else { return }
         // The waiting changes were decided by the old catalog, so they are sent under it. The
         // catalog's own id is for the content that it makes stale below.
-        send(apps[app].collapse.endAll(), app, watermark: entry.sequence - 1)
+        send(apps[app].collapse.endAll(), app, watermarks(app, upTo: entry.sequence - 1))
         for slot in apps[app].streams { streams[Int(slot)].generation &+= 1 }
         apps[app].ruleSet = ruleSet
         apps[app].index = SubscriptionIndex(rules: ruleSet.rules)
@@ -319,13 +328,13 @@ package struct Shard: Sendable {
     package mutating func endWindows(now: Int64) {
         for app in apps.indices {
             let due = apps[app].collapse.end(now: now)
-            send(due, app, watermark: watermark(app))
+            send(due, app, watermarks(app, upTo: position))
         }
     }
 
-    /// Returns the sequence up to which everything was sent to every stream of the app that does
-    /// not lag.
-    func watermark(_ app: Int) -> UInt64 {
-        apps[app].collapse.oldestWaiting.map { $0 - 1 } ?? position
+    /// Returns the sequences up to which everything up to `last` was sent to the app's streams that
+    /// do not lag.
+    func watermarks(_ app: Int, upTo last: UInt64) -> Watermarks {
+        (apps[app].collapse.oldestWaiting.map { min($0 - 1, last) } ?? last, last)
     }
 }

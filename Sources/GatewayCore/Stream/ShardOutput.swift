@@ -11,8 +11,6 @@ package struct ShardOutput: Sendable {
         package let app: String
         /// The stale content.
         package let content: StaleSet
-        /// The id of the frame, for deliveries that carry one.
-        package let watermark: UInt64
         /// The facts about the change; `nil` unless a single change is reported.
         package let cause: ChangeCause?
         /// The time of acceptance of the change, or of the first that waited for a window's end, ms
@@ -26,14 +24,8 @@ package struct ShardOutput: Sendable {
         package let frame: Int32
         /// The next delivery to the same stream; -1 after the last.
         package fileprivate(set) var next: Int32
-        /// Whether the frame carries its id for this stream.
-        package fileprivate(set) var carriesID: Bool
-
-        init(frame: Int32, next: Int32, carriesID: Bool) {
-            self.frame = frame
-            self.next = next
-            self.carriesID = carriesID
-        }
+        /// The id that the frame carries for this stream; 0 for none.
+        package fileprivate(set) var id: UInt64
     }
 
     /// A stream with deliveries, and the index of the first.
@@ -68,11 +60,11 @@ package struct ShardOutput: Sendable {
     /// Returns the frame of a delivery.
     func frame(of delivery: Int32) -> Int32 { deliveries[Int(delivery)].frame }
 
-    /// Clears the id of a delivery; returns whether it carried one.
-    mutating func takeID(of delivery: Int32) -> Bool {
-        let carriesID = deliveries[Int(delivery)].carriesID
-        deliveries[Int(delivery)].carriesID = false
-        return carriesID
+    /// Clears the id of a delivery; returns the one that it carried.
+    mutating func takeID(of delivery: Int32) -> UInt64 {
+        let id = deliveries[Int(delivery)].id
+        deliveries[Int(delivery)].id = 0
+        return id
     }
 
     /// Links a stream's delivery to the next one.

@@ -13,7 +13,7 @@ struct StreamRecord {
     /// The generation, which changes with each registration in force, and when the stream ends.
     var generation: UInt32 = 0
     var serial: UInt32 = 0
-    /// The app's index plus one, and in the lowest bit whether the stream lags.
+    /// Twice the number of waiting keys, and in the lowest bit whether the stream lags.
     private var state: UInt32 = 0
     /// The index of its last delivery in this turn; -1 for none.
     var last: Int32 = -1
@@ -22,10 +22,11 @@ struct StreamRecord {
     /// The sequence up to which everything was sent by a catch-up, including waiting changes.
     var covered: UInt64 = 0
 
-    /// The app's index among the shard's apps; -1 for a free slot.
-    var app: Int {
-        get { Int(state >> 1) - 1 }
-        set { state = UInt32(truncatingIfNeeded: newValue + 1) << 1 | state & 1 }
+    /// The number of keys whose changes wait in a collapse window, each once for every key of the
+    /// stream that it affects. The stream's id stays below these changes.
+    var waitingKeys: UInt32 {
+        get { state >> 1 }
+        set { state = newValue << 1 | state & 1 }
     }
 
     /// Whether buffered data does not fit, so that nothing is sent before a catch-up.
@@ -34,12 +35,40 @@ struct StreamRecord {
         set { state = state & ~1 | (newValue ? 1 : 0) }
     }
 
-    var isOpen: Bool { state > 1 }
+    /// Returns the one of both sequences that applies to the stream.
+    func own(_ watermarks: Watermarks) -> UInt64 {
+        waitingKeys == 0 ? watermarks.current : watermarks.waiting
+    }
+
+    /// Advances the id, if its own sequence is higher; returns the new id, or 0.
+    mutating func advance(to watermarks: Watermarks) -> UInt64 {
+        let id = own(watermarks)
+        guard id > watermark else { return 0 }
+        watermark = id
+        return id
+    }
+}
+
+/// The sequences up to which everything was sent to the streams of an app that have waiting keys,
+/// and to all others.
+typealias Watermarks = (waiting: UInt64, current: UInt64)
+
+extension [StreamRecord] {
+    /// Adds to the number of waiting keys of each stream that depends on a key.
+    mutating func addWaitingKeys(
+        _ count: Int32, to holders: UnsafeBufferPointer<SubscriptionIndex.Subscriber>
+    ) {
+        for holder in holders where self[Int(holder.stream)].generation == holder.generation {
+            self[Int(holder.stream)].waitingKeys &+= UInt32(bitPattern: count)
+        }
+    }
 }
 
 /// The properties of a stream that are needed only when its registration or state changes.
 struct StreamSubscription {
     var record: ClientRecord
+    /// The app's index among the shard's apps.
+    let app: Int
     let kinds: Set<String>?
     /// The sequence up to which everything was sent when it opened, or was known to its client.
     let openedAt: UInt64

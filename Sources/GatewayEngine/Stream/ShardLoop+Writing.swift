@@ -17,9 +17,8 @@ extension ShardLoop {
         var recovered: [StreamID] = []
         /// Streams that no longer accept anything.
         var gone: [StreamID] = []
-        /// The signed frames of the shard's output, with and without their id.
-        var framesWithID: [Frame?] = []
-        var framesWithoutID: [Frame?] = []
+        /// The signed frames of the shard's output, by the ids that they carry; 0 for none.
+        var frames: [[(id: UInt64, frame: Frame)]] = []
         /// Several frames of one stream.
         var joined: [UInt8] = []
         /// The head of the response that opens a stream, sent with the first frame.
@@ -44,11 +43,8 @@ extension ShardLoop {
     }
 
     private func write() {
-        let frameCount = shard.output.frames.count
-        writing.framesWithID.removeAll(keepingCapacity: true)
-        writing.framesWithoutID.removeAll(keepingCapacity: true)
-        writing.framesWithID.append(contentsOf: repeatElement(nil, count: frameCount))
-        writing.framesWithoutID.append(contentsOf: repeatElement(nil, count: frameCount))
+        writing.frames.removeAll(keepingCapacity: true)
+        writing.frames.append(contentsOf: repeatElement([], count: shard.output.frames.count))
         var delivered = 0
         let began = tracing == nil ? 0 : GatewayTracing.now
         for place in 0..<shard.output.touched.count {
@@ -77,7 +73,7 @@ extension ShardLoop {
             end(id)
             return 0
         }
-        settle(send(frame, slot), id, watermark(after: delivery, sessions[slot].watermark))
+        settle(send(frame, slot), id, max(sessions[slot].watermark, delivery.id))
         return 1
     }
 
@@ -97,7 +93,7 @@ extension ShardLoop {
             }
             join(frame, slot)
             count += 1
-            watermark = self.watermark(after: delivery, watermark)
+            watermark = max(watermark, delivery.id)
             place = Int(delivery.next)
             if writing.joined.count >= Self.joinedBytesMax || place < 0 {
                 settle(sendJoined(slot), id, watermark)
@@ -106,13 +102,6 @@ extension ShardLoop {
             }
         }
         return count
-    }
-
-    private func watermark(
-        after delivery: ShardOutput.Delivery, _ watermark: UInt64
-    ) -> UInt64 {
-        guard delivery.carriesID else { return watermark }
-        return max(watermark, shard.output.frames[Int(delivery.frame)].watermark)
     }
 
     private func beginJoining() {
@@ -188,25 +177,18 @@ extension ShardLoop {
     }
 
     private func frame(_ delivery: ShardOutput.Delivery) -> Frame? {
-        let index = Int(delivery.frame)
-        let known =
-            delivery.carriesID ? writing.framesWithID[index] : writing.framesWithoutID[index]
-        return known ?? sign(index, carriesID: delivery.carriesID)
+        writing.frames[Int(delivery.frame)].first { $0.id == delivery.id }?.frame ?? sign(delivery)
     }
 
-    private func sign(_ index: Int, carriesID: Bool) -> Frame? {
-        let content = shard.output.frames[index]
+    private func sign(_ delivery: ShardOutput.Delivery) -> Frame? {
+        let content = shard.output.frames[Int(delivery.frame)]
         do {
             let notification = try signer.notification(
                 app: content.app, content: content.content, cause: content.cause,
                 now: clock.wallSeconds())
-            let id = carriesID ? cursors.text(content.watermark, in: epoch) : nil
+            let id = delivery.id > 0 ? cursors.text(delivery.id, in: epoch) : nil
             let frame = Frame(EventStreamEncoder.reload(id: id, notification: notification))
-            if carriesID {
-                writing.framesWithID[index] = frame
-            } else {
-                writing.framesWithoutID[index] = frame
-            }
+            writing.frames[Int(delivery.frame)].append((delivery.id, frame))
             return frame
         } catch {
             logger.error("cannot sign a notification", metadata: ["error": "\(error)"])

@@ -199,7 +199,7 @@ import WidgetModel
                         isNamed(devices[number].widgets[place], frame.content)
                     }
                     devices[number].inbox.append(.told(places, frame.content.sequence))
-                    if delivery.carriesID { devices[number].inbox.append(.moved(frame.watermark)) }
+                    if delivery.id > 0 { devices[number].inbox.append(.moved(delivery.id)) }
                     next = Int(delivery.next)
                 }
             }

@@ -79,6 +79,7 @@ extension HistoryFixture {
         switch message {
         case .entry(let entry):
             note(" shard \(shard) applies \(entry.sequence)")
+            appliedAt[shard][entry.sequence] = now
             shards[shard].apply(
                 sabotage == .skipsAnEntry ? hollow(entry) : entry, now: now)
             try observe(shard, .entry(entry, gapTo: gap), seen)
@@ -138,6 +139,7 @@ extension HistoryFixture {
 
     private func endWindows(_ shard: Int) throws {
         let seen = shards[shard].output.deliveries.count
+        endedAt[shard] = now
         shards[shard].endWindows(now: now)
         try observe(shard, .windows, seen)
     }
@@ -239,6 +241,9 @@ extension HistoryFixture {
         if stream.isEnded { throw violation("a heartbeat on a stream that ended") }
         if stream.isLagging { throw violation("a heartbeat on a lagging stream") }
         if sabotage == .heartbeatsAhead { id = max(id, head) }
+        if sabotage == .holdsBackOthers, shards[stream.shard].nextWindowEnd != nil {
+            id = stream.lastID
+        }
         if id > max(shards[stream.shard].position, stream.lastID) {
             throw violation("heartbeat \(id) is ahead of the shard")
         }
@@ -246,6 +251,7 @@ extension HistoryFixture {
         if shards[stream.shard].nextWindowEnd == nil, id < shards[stream.shard].position {
             throw violation("heartbeat \(id) lags behind")
         }
+        try checkCurrent(stream, id)
         note("  stream \(key) heartbeat \(id)")
         try send((nil, id), &stream)
         streams[key] = stream

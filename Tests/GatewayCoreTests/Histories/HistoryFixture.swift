@@ -106,6 +106,8 @@ final class HistoryFixture {
         case goesBackToAnOlder
         case keepsARemovedClient
         case skipsAnEntry
+        /// Lets the windows of any key hold back the ids of all streams.
+        case holdsBackOthers
         /// Seals versions without those of some changes.
         case sealsTooFew
         case heartbeatsAhead
@@ -126,6 +128,9 @@ final class HistoryFixture {
     var retained: UInt64 = 0
     /// For each running shard, the sequence up to which it knows no changes.
     var floors: [UInt64] = []
+    /// For each running shard, when it applied each entry, and when it last ended windows.
+    var appliedAt: [[UInt64: Int64]] = []
+    var endedAt: [Int64] = []
     var decider: Decider
     var ledger: EpochLedger
     /// The model's own list of epochs: the sequence that opened each one, and whether it is void.
@@ -217,6 +222,8 @@ final class HistoryFixture {
         shards = (0..<count).map { _ in Shard(floor: retained, limits: limits) }
         compactor = VersionCompactor(floor: retained, limits: limits)
         floors = Array(repeating: retained, count: count)
+        appliedAt = Array(repeating: [:], count: count)
+        endedAt = Array(repeating: now, count: count)
         for app in apps {
             let base = log.prefix(Int(retained)).enumerated().reversed().first {
                 if case .catalog = $1.body { $1.app == app } else { false }

@@ -373,7 +373,7 @@ extension Shard {
     /// The shard as a start finds it: with the versions, and without any stream.
     fileprivate var withoutStreams: Shard {
         var shard = self
-        for stream in shard.streams.indices where shard.streams[stream].isOpen {
+        for stream in shard.streams.indices where shard.subscriptions[stream] != nil {
             shard.close(
                 StreamID(slot: UInt32(stream), serial: shard.streams[stream].serial))
         }

@@ -33,6 +33,27 @@ import WidgetModel
         try await fixture.stop()
     }
 
+    @Test func `a window holds back the ids of those who wait for its end, and of nobody else`()
+        async throws
+    {
+        let fixture = try StreamFixture(clock: clock.gateway)
+        let windowed = "kind: detail\n    collapse: 60s"
+        try await fixture.putCatalog(
+            StreamFixture.catalog.replacing("kind: detail", with: windowed))
+        let cursor = try await fixture.register("phone")
+        try await fixture.register("tablet", character: "owl")
+        let phone = try await fixture.open(try fixture.admit("phone", since: cursor))
+        let tablet = try await fixture.open(try fixture.admit("tablet", since: cursor))
+        let first = try await fixture.change("Character", "panda")
+        try await fixture.change("Character", "panda")
+        let last = try await fixture.change("Account", "1")
+        let (said, heard) = (try await phone.said(), try await tablet.said())
+        #expect(said.stale == ["detail panda", "status"] && heard.stale == ["status"])
+        #expect(said.id == fixture.cursors.text(first))
+        #expect(heard.id == fixture.cursors.text(last))
+        try await fixture.stop()
+    }
+
     /// Accepts every push, and records its time.
     private final class Pushes: PushSender {
         let times = Mutex<[Int64]>([])
