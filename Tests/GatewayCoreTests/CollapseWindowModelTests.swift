@@ -51,6 +51,21 @@ import WidgetModel
             #expect(
                 Dictionary(due.map { ($0.key, $0.sequence) }, uniquingKeysWith: { $1 }) == expected)
         }
+        /// Another catalog has the rules in other slots, or lacks one of them.
+        func replaceRules() {
+            let slots = random.pick([[1, 0], [0, nil], [nil, 1]] as [[Int?]])
+            var (kept, expected): ([Name: Window], [UInt64]) = ([:], [])
+            for (name, open) in model {
+                if let slot = slots[name.rule] {
+                    kept[Name(rule: slot, name: name.name)] = open
+                } else if let latest = open.waiting.last {
+                    expected.append(latest)
+                }
+            }
+            model = kept
+            let due = window.endAll { slots[$0] }
+            #expect(due.map(\.sequence) == expected.sorted())
+        }
         for sequence in UInt64(1)...1_500 {
             let name = Name(rule: random.below(2), name: random.pick(names))
             let duration = random.pick([0, 5, 20, 1_000] as [Int64])
@@ -68,6 +83,7 @@ import WidgetModel
             now += random.pick([0, 0, 1, 7])
             // The caller may be late.
             if random.happens(40) { end() }
+            if random.happens(1) { replaceRules() }
             #expect(window.count == model.count, "at \(sequence)")
             let oldest = model.values.compactMap(\.waiting.first).min()
             #expect(window.oldestWaiting == oldest, "at \(sequence)")

@@ -77,6 +77,22 @@ import WidgetModel
         #expect(window.count == 0 && window.oldestWaiting == nil)
     }
 
+    @Test func `ending all but those of a kept rule leaves these as they are, by its new slot`() {
+        var window = CollapseWindow(keysMax: 10)
+        let kept = CollapseWindow.Key(rule: 1, values: Self.a.values)
+        for (key, sequences) in [(Self.a, [1, 3]), (kept, [2, 4])] {
+            for sequence in sequences {
+                _ = window.change(key, at: UInt64(sequence), duration: 100, now: 0)
+            }
+        }
+        let due = window.endAll { $0 == 1 ? 7 : nil }
+        #expect(due.map(\.key) == [Self.a] && due.map(\.sequence) == [3])
+        #expect(window.count == 1 && window.oldestWaiting == 4 && window.nextEnd == 100)
+        let moved = CollapseWindow.Key(rule: 7, values: Self.a.values)
+        #expect(window.change(moved, at: 5, duration: 100, now: 50) == .wait)
+        #expect(window.end(now: 100).map(\.key) == [moved])
+    }
+
     @Test func `a window near the end of time does not overflow`() {
         var window = CollapseWindow(keysMax: 10)
         #expect(window.change(Self.a, at: 1, duration: 100, now: .max - 5) == .fire)

@@ -300,6 +300,48 @@ import WidgetModel
         #expect(gateway.shard.nextWindowEnd == nil)
     }
 
+    @Test func `a catalog keeps the windows of rules that it leaves as they are`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        for _ in 0..<2 { try gateway.change(Change(entity: "E", id: "1")) }
+        #expect(gateway.taken(id) == ["k(a=1) id 2"])
+        // The kept rules have other slots.
+        gateway.put(
+            try catalog([
+                kind([["entity": "E"]], named: "i"), kind([Self.rule], collapse: 200),
+                kind([["entity": "F"]], named: "l"),
+            ]))
+        #expect(gateway.taken(id) == [])
+        #expect(gateway.shard.heartbeat(id) == 2)
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(id) == [])
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.taken(id) == ["k(a=1) id 5"])
+        #expect(gateway.shard.nextWindowEnd == 400)
+    }
+
+    @Test func `a catalog with a new rule says along what waits by another, and says it once`()
+        throws
+    {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        let other = try gateway.open(
+            client([widget(["a": .single("1")])], name: "other"), since: .after(1))
+        for _ in 0..<2 { try gateway.change(Change(entity: "E", id: "1")) }
+        gateway.shard.clearOutput()
+        gateway.put(
+            try catalog([
+                kind([Self.rule], collapse: 200),
+                kind([["entity": "F"], ["entity": "E"]], named: "l"),
+            ]))
+        #expect(gateway.sent(id) == ["l, k(a=1) id 4"])
+        #expect(gateway.taken(other) == [])
+        #expect(gateway.shard.heartbeat(other) == 2)
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.sent(id) == [])
+        #expect(gateway.sent(other) == ["k(a=1) id 4"])
+    }
+
     @Test func `an operator's reload says along what waits, and says it once`() throws {
         var gateway = try Self.gateway(collapse: 200)
         let id = try gateway.open(Self.own("1"), since: .after(1))

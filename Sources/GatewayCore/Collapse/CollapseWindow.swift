@@ -35,7 +35,7 @@ package struct CollapseWindow {
     }
 
     fileprivate struct Window {
-        let rule: Int
+        var rule: Int
         var end: Int64
         var duration: Int64
         /// The sequences of the first and the latest waiting change; 0 for none.
@@ -149,13 +149,24 @@ package struct CollapseWindow {
         return due
     }
 
-    /// Ends every window at once, as before a catalog is replaced.
-    package mutating func endAll() -> [Due] {
-        let due = windows.numbers.filter { windows[$0].first != 0 }
-            .map { (key($0), windows[$0].latest, windows[$0].acceptedAt) }
-            .sorted { $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0) }
-        self = CollapseWindow(keysMax: keysMax)
-        return due
+    /// Ends every window at once, except those of rules that another catalog keeps.
+    ///
+    /// - Parameter slot: Returns the new slot of a rule that is kept; `nil` for any other rule.
+    package mutating func endAll(keeping slot: (_ rule: Int) -> Int? = { _ in nil }) -> [Due] {
+        var due: [Due] = []
+        for number in Array(windows.numbers) {
+            if let slot = slot(windows[number].rule) {
+                windows[number].rule = slot
+                continue
+            }
+            if windows[number].first != 0 {
+                due.append((key(number), windows[number].latest, windows[number].acceptedAt))
+            }
+            windows.remove(number, leaving: .closed)
+        }
+        endings = Heap(windows.numbers.map { Ending(end: windows[$0].end, number: $0) })
+        skipEnded()
+        return due.sorted { $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0) }
     }
 
     private func key(_ number: Int) -> Key {

@@ -188,6 +188,13 @@ package final class RuleSet: Sendable {
         slot < rules.count ? rules[slot] : retired[slot - rules.count]
     }
 
+    /// Returns the slot of the rule in force with the content and the collapse window of `rule`.
+    func slot(of rule: Rule) -> Int? {
+        slots(ofKind: rule.kind).first {
+            rules[$0].identity == rule.identity && rules[$0].collapse == rule.collapse
+        }
+    }
+
     /// Returns the key that every widget of a kind depends on, for operator reloads.
     func operatorKey(kind: String) -> UInt64 {
         kinds[kind]?.operatorKey ?? hash(1, hash(kind))

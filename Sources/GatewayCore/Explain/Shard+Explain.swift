@@ -52,9 +52,9 @@ extension Shard {
             guard let said = notified.first(of: key, from: sequence)?.sequence else { return }
             broad = min(said, broad ?? .max)
         }
-        // Replacing a catalog ends the windows of its rules.
-        if broad == nil, apps[app].ruleSet === ruleSet,
-            let window = apps[app].collapse.window(key, rule: rule),
+        // A catalog that keeps the rule keeps its windows.
+        if broad == nil, let slot = apps[app].ruleSet.slot(of: ruleSet.rules[rule]),
+            let window = apps[app].collapse.window(key, rule: slot),
             let first = window.firstWaiting, first <= sequence
         {
             return .waits(until: window.end)

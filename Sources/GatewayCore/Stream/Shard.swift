@@ -258,9 +258,12 @@ package struct Shard: Sendable {
     private mutating func replace(_ ruleSet: RuleSet, _ entry: LogEntry) {
         install(ruleSet)
         guard let app = number(ofApp: entry.app), apps[app].ruleSet !== ruleSet else { return }
-        // The waiting changes were decided by the old catalog, so they are sent under it. The
-        // catalog's own id is for the content that it makes stale below.
-        send(apps[app].collapse.endAll(), app, watermarks(app, upTo: entry.sequence - 1))
+        // What waits by a rule that goes, or gets another window, is sent under the old catalog,
+        // which decided it. The catalog's own id is for the content that it makes stale below.
+        let rules = apps[app].ruleSet.rules
+        let due = apps[app].collapse.endAll { ruleSet.slot(of: rules[$0]) }
+        let sent = watermarks(app, upTo: entry.sequence - 1)
+        send(due, app, sent)
         for slot in apps[app].streams { streams[Int(slot)].generation &+= 1 }
         apps[app].ruleSet = ruleSet
         apps[app].index = SubscriptionIndex(rules: ruleSet.rules)
@@ -268,8 +271,13 @@ package struct Shard: Sendable {
         for slot in apps[app].streams {
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)
-            // A new rule makes its kind stale for every client that built without it.
-            let covered = max(entry.sequence - 1, streams[Int(slot)].covered)
+            // A new rule makes its kind stale for every client that built without it; with that it
+            // is told what waits. For other clients that goes on waiting.
+            guard
+                holdings.kinds.contains(where: { $0.newestTimelines >= entry.sequence })
+                    || holdings.sets.contains(where: { $0.newestSet >= entry.sequence })
+            else { continue }
+            let covered = max(streams[Int(slot)].own(sent), streams[Int(slot)].covered)
             catchUp(slot, since: .after(covered), holdings, acceptedAt: entry.acceptedAt)
         }
     }

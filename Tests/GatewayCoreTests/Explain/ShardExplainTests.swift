@@ -61,6 +61,18 @@ import WidgetModel
         #expect(try telling(gateway, at: 5) == .sent)
     }
 
+    @Test func `what waits goes on waiting under a catalog that keeps the rule`() throws {
+        var gateway = try gateway()
+        _ = try gateway.open(follower, since: .after(1))
+        let ruleSet = try #require(gateway.shard.ruleSet(of: "app"))
+        let keys = try ruleSet.decide(Change(entity: "E", id: "1"), limits: Limits()).keys
+        for _ in 0..<2 { try gateway.change(Change(entity: "E", id: "1")) }
+        let kept = kind([["entity": "E", "match": ["id": "$a"]]], collapse: 100)
+        gateway.put(try catalog([kind([["entity": "F"]], named: "i"), kept]))
+        let tellings = gateway.shard.tellings(of: keys, by: ruleSet, at: 3)
+        #expect(tellings.values.contains(.waits(until: 100)))
+    }
+
     @Test func `without a window all are sent`() throws {
         var gateway = try gateway(collapse: 0)
         _ = try gateway.open(follower, since: .after(1))

@@ -20,7 +20,12 @@ extension HistoryFixture {
         case 0..<24: try append(random.pick(apps), .change(RandomInputs.change(&random)))
         case 24..<27:
             let app = random.pick(apps)
-            try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
+            // Another display name, say: every rule stays as it is.
+            if random.happens(30), let same = catalog(of: app) {
+                try append(app, .catalog(same))
+            } else {
+                try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
+            }
         case 27..<30:
             let app = random.pick(apps)
             // An app that a restored backup does not know is refused.
@@ -82,6 +87,11 @@ extension HistoryFixture {
             appliedAt[shard][entry.sequence] = now
             shards[shard].apply(
                 sabotage == .skipsAnEntry ? hollow(entry) : entry, now: now)
+            if case .catalog = entry.body, let app = shards[shard].number(ofApp: entry.app),
+                shards[shard].apps[app].collapse.oldestWaiting != nil
+            {
+                checked("a catalog keeps windows")
+            }
             try observe(shard, .entry(entry, gapTo: gap), seen)
         case .registered(let record, let app):
             note(" shard \(shard) takes the registration of \(record.client)")

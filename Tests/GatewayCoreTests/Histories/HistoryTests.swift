@@ -29,7 +29,7 @@ import Testing
             "refused", "opened by another", "opened by it", "registered while opening",
             "registered while silent", "registered while speaking", "registered between streams",
             "removed while opening", "removed between streams", "sealed versions",
-            "others wait",
+            "others wait", "a catalog keeps windows",
         ] {
             #expect(checks[what, default: 0] > 0, "\(what) was never checked")
         }
