@@ -116,18 +116,40 @@ extension ClientDirectory {
     // MARK: Recommendation sets
 
     /// Advances the confirmed position of recommendation sets that are owed nothing, before the log
-    /// forgets the entries that prove it: an unchanged set must not be sent again only because time
-    /// passed.
+    /// or the window of versions forgets the entries that prove it: an unchanged set must not be
+    /// sent again only because time passed. Returns when all clients were looked at.
     package func confirmUnowed(below sequence: UInt64) async throws {
-        let batch = 500
-        for (key, record) in registry.confirmed(below: sequence, limit: batch) {
-            // Most sets are still owed; then no registration has to be read.
-            guard try await unowedSets(of: record, app: key.app, below: sequence) != nil else {
-                continue
+        let (position, windows) = (loops.all[0].position, loops.all[0].figures.windows)
+        let bounds = Dictionary(
+            windows.map { ($0.app, max(sequence, $0.floor / 2 + position / 2)) },
+            uniquingKeysWith: { max($0, $1) })
+        for part in 0..<Registry.partCount {
+            var clients: [(key: ClientKey, record: ClientRecord, bound: UInt64)] = []
+            registry.look(part: part) { key, record in
+                let bound = bounds[key.app] ?? sequence
+                guard record.confirmed.values.contains(where: { $0 < bound }) else { return }
+                clients.append((key, record, bound))
             }
-            // A client removed in the meantime is owed nothing.
-            _ = try await confirm(key) {
-                try await self.unowedSets(of: $0, app: key.app, below: sequence)
+            // As many at once as a loop checks in one turn; the store commits them together.
+            for portion in clients.portions(
+                costing: ShardLoop.itemsAtOnce, each: \.record.itemCost)
+            {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for (key, record, bound) in portion {
+                        group.addTask {
+                            // Most sets are still owed; then no registration has to be read.
+                            guard
+                                try await self.unowedSets(of: record, app: key.app, below: bound)
+                                    != nil
+                            else { return }
+                            // A client removed in the meantime is owed nothing.
+                            _ = try await self.confirm(key) {
+                                try await self.unowedSets(of: $0, app: key.app, below: bound)
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
             }
         }
     }

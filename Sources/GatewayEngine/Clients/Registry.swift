@@ -96,20 +96,6 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Clients with a recommendation set confirmed below `sequence`, at most `limit` of them.
-    func confirmed(below sequence: UInt64, limit: Int) -> [(key: ClientKey, record: ClientRecord)] {
-        var found: [(key: ClientKey, record: ClientRecord)] = []
-        for part in parts where found.count < limit {
-            let room = limit - found.count
-            found += part.withLock { part in
-                part.records.lazy.filter {
-                    $0.value.record.confirmed.values.contains { $0 < sequence }
-                }.prefix(room).map { (key: $0.key, record: $0.value.record) }
-            }
-        }
-        return found
-    }
-
     /// Adds or replaces a registration that is on disk.
     ///
     /// - Parameters:

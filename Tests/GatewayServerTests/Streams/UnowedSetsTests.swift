@@ -69,6 +69,28 @@ import WidgetModel
         }
     }
 
+    /// Many clients that never acknowledge what they are owed must not keep others out.
+    @Test func `every quiet set is confirmed, however many others are owed`() async throws {
+        try await fixture { fixture, cursor in
+            let (clients, registry) = (fixture.engine.clients, fixture.engine.registry)
+            let owed = (0..<800).map { StreamFixture.key("owed\($0)") }
+            let quiet = (0..<20).map { StreamFixture.key("quiet\($0)") }
+            for (keys, character) in [(owed, "owl"), (quiet, "panda")] {
+                for key in keys {
+                    _ = try await clients.register(
+                        key,
+                        .document([
+                            "platform": "iOS",
+                            "recommendations": .array([Self.set(character, builtAt: cursor)]),
+                        ]), by: .backend)
+                }
+            }
+            try await clients.confirmUnowed(below: 3)
+            #expect(quiet.allSatisfy { registry.record($0)?.confirmed["detail"] == 3 })
+            #expect(owed.allSatisfy { registry.record($0)?.confirmed["detail"] == 1 })
+        }
+    }
+
     @Test func `a set that is registered after the one before was found quiet stays owed`()
         async throws
     {
