@@ -175,14 +175,18 @@ package final class ClientDirectory: Sendable {
         guard faults.isEmpty else { throw .invalid(faults) }
     }
 
-    /// Returns the position up to which a set is built: that of its cursor; or the one confirmed
-    /// before; or, for a new set, the present one.
+    /// Returns the position up to which a set is built: that of its cursor, or the one confirmed
+    /// since for the same set; without cursor the one confirmed before, or the present one.
     private func confirmedPosition(
         of set: RecommendationSet, _ previous: StoredRegistration?, head: UInt64
     ) -> UInt64 {
-        guard let builtAt = set.builtAt else { return previous?.confirmed[set.kind] ?? head }
-        if case .after(let sequence) = cursors.judge(builtAt).point { return sequence }
-        return 0
+        let confirmed = previous?.confirmed[set.kind]
+        guard let builtAt = set.builtAt else { return confirmed ?? head }
+        // Of other items that were built at the same cursor nothing is confirmed since.
+        let isSame = previous?.registration.recommendations.contains(set) == true
+        let least = isSame ? confirmed ?? 0 : 0
+        if case .after(let sequence) = cursors.judge(builtAt).point { return max(sequence, least) }
+        return least
     }
 
     /// Applies the attributes that a client's current token vouches for, in place of those of the

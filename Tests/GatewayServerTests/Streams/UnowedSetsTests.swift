@@ -91,6 +91,51 @@ import WidgetModel
         }
     }
 
+    @Test func `a registration that says nothing new of a set takes back no acknowledgement`()
+        async throws
+    {
+        try await fixture { fixture, cursor in
+            let clients = fixture.engine.clients
+            let same: JSONValue = .array([Self.set("panda", builtAt: cursor)])
+            try await clients.acknowledge(
+                Self.key, at: 3, in: fixture.cursors.epoch, recommendations: ["detail"],
+                rebuilt: [])
+            let inputs: [RegistrationInput] = [
+                .patch([:]), .patch(["osVersion": "26"]),
+                .patch(["delivery": [["type": "stream"]]]), .patch(["recommendations": same]),
+                .document(["platform": "iOS", "recommendations": same]),
+            ]
+            for input in inputs {
+                _ = try await clients.register(Self.key, input, by: .backend)
+                #expect(confirmed(fixture) == 3)
+            }
+        }
+    }
+
+    @Test func `other items that were built at the same cursor are owed what came after it`()
+        async throws
+    {
+        try await fixture { fixture, cursor in
+            let clients = fixture.engine.clients
+            func register(_ character: String, builtAt cursor: String) async throws {
+                _ = try await clients.register(
+                    Self.key,
+                    .patch(["recommendations": .array([Self.set(character, builtAt: cursor)])]),
+                    by: .backend)
+            }
+            try await clients.acknowledge(
+                Self.key, at: 3, in: fixture.cursors.epoch, recommendations: ["detail"],
+                rebuilt: [])
+            try await register("owl", builtAt: cursor)
+            #expect(confirmed(fixture) == 1)
+            let admitted = try fixture.admit("phone", since: fixture.cursors.text(3), stream: false)
+            #expect(try await fixture.poll(admitted).stale == ["detail"])
+            try await register("owl", builtAt: fixture.cursors.text(3))
+            #expect(confirmed(fixture) == 3)
+            #expect(try await fixture.poll(admitted).stale == [])
+        }
+    }
+
     @Test func `a set that is registered after the one before was found quiet stays owed`()
         async throws
     {
