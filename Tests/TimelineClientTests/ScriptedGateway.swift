@@ -20,6 +20,8 @@ final class ScriptedGateway: GatewayConnection {
         var statuses: [Int] = []
         var keyRequests = 0
         var polled: JSONValue = .null
+        /// The answers to polls since these cursors, in place of ``polled``.
+        var polledSince: [String: JSONValue] = [:]
         var stream: AsyncStream<[UInt8]>.Continuation?
         var changed: [CheckedContinuation<Void, Never>] = []
 
@@ -146,7 +148,10 @@ final class ScriptedGateway: GatewayConnection {
                 return (200, .object(shown))
             }
             if state.isMismatch(request) { return (409, state.mismatch) }
-            if request.method == "GET" { return (200, state.polled) }
+            if request.method == "GET" {
+                let own = state.polledSince.first { request.target.contains("since=\($0.key)") }
+                return (200, own?.value ?? state.polled)
+            }
             state.acknowledgements.append(body)
             return (204, .null)
         }

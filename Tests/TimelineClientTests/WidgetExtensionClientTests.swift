@@ -27,11 +27,17 @@ import WidgetModel
     }
 
     /// Returns the client of one process of the app. Several processes share a directory.
-    private func client(sets: [RecommendationSet] = []) throws -> WidgetExtensionClient {
+    ///
+    /// - Parameter meanwhile: What another process does while a notification is verified.
+    private func client(
+        sets: [RecommendationSet] = [], meanwhile: @escaping @Sendable () -> Void = {}
+    ) throws -> WidgetExtensionClient {
         let widgets = placed.withLock { $0 }
         let client = WidgetExtensionClient(
             app: "com.mygame", client: "device-1", connection: gateway,
-            verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
+            verifier: BusyVerifier(
+                verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
+                meanwhile: meanwhile),
             directory: directory,
             registration: {
                 ClientRegistration(platform: "iOS", widgets: widgets, recommendations: sets)
@@ -52,19 +58,44 @@ import WidgetModel
     }
 
     /// Sets the gateway's answer to all following polls.
+    ///
+    /// - Parameter since: The sequence of the cursors that the answer is for; `nil` for all others.
     private func polls(
-        _ widgets: [WidgetInfo] = [], sets: [String] = [], at sequence: UInt64
+        _ widgets: [WidgetInfo] = [], sets: [String] = [], controls: [String] = [],
+        since: UInt64? = nil, at sequence: UInt64
     ) throws {
         var notifications: [JSONValue] = []
-        if !widgets.isEmpty || !sets.isEmpty {
+        if !widgets.isEmpty || !sets.isEmpty || !controls.isEmpty {
             var told = claims(widgets, sets: sets, sequence: sequence)
+            told.controls = controls
             told.expires = ScriptedGateway.seconds + 60
             notifications = [.string(try gateway.signed(told))]
         }
         let answer: JSONValue = [
             "cursor": .string(cursor(sequence).text), "notifications": .array(notifications),
         ]
-        gateway.read { $0.polled = answer }
+        gateway.read { state in
+            if let since {
+                state.polledSince[cursor(since).text] = answer
+            } else {
+                state.polled = answer
+            }
+        }
+    }
+
+    private var acknowledgedCursor: String? { gateway.read { $0.acknowledgedCursor } }
+
+    private func keptCursor(_ widget: ConfiguredWidget) -> Cursor? {
+        TimelineCache(directory: directory).kept(widget)?.cursor
+    }
+
+    /// Places two widgets, and builds both at sequence 10.
+    private func showTwo() async throws {
+        placed.withLock { $0 = [Self.panda, Self.unipony] }
+        try polls(at: 10)
+        #expect(try await shown() == 1)
+        #expect(try await shown(Self.unipony) == 2)
+        #expect(acknowledgedCursor == cursor(10).text)
     }
 
     @Test func aTimelineIsBuiltOnceAndThenOnlyWhenItIsStale() async throws {
@@ -80,6 +111,89 @@ import WidgetModel
         #expect(try await shown() == 2, "another process has the same")
         let told = gateway.read { $0.acknowledgements.map { $0.objectValue?["cursor"] } }
         #expect(told == [.string(cursor(10).text), .string(cursor(13).text)])
+    }
+
+    // MARK: Several widgets
+
+    @Test func anAcknowledgementCoversAChangeOfOneOfTwoWidgets() async throws {
+        try await showTwo()
+        try polls([character("Power Panda")], at: 12)
+        #expect(try await shown() == 3)
+        #expect(acknowledgedCursor == cursor(12).text)
+    }
+
+    @Test func anAcknowledgementCoversNothingThatIsNotBuilt() async throws {
+        try await showTwo()
+        try polls([character("Power Panda"), character("Unipony")], at: 12)
+        #expect(try await shown() == 3)
+        #expect(acknowledgedCursor == cursor(10).text)
+        #expect(keptCursor(Self.unipony) == cursor(10))
+        #expect(try await shown(Self.unipony) == 4)
+        #expect(acknowledgedCursor == cursor(12).text)
+    }
+
+    @Test func aTimelineThatIsAheadOfTheOthersIsNotBuiltAgain() async throws {
+        try await showTwo()
+        let both = [character("Power Panda"), character("Unipony")]
+        try polls(both, at: 12)
+        #expect(try await shown() == 3)
+        try polls(both, since: 10, at: 13)
+        try polls(since: 12, at: 13)
+        #expect(try await shown() == 3, "unipony is still owed the change")
+        #expect(keptCursor(Self.panda) == cursor(13) && keptCursor(Self.unipony) == cursor(10))
+        try polls([character("Power Panda")], since: 13, at: 14)
+        #expect(try await shown() == 4)
+    }
+
+    @Test func anAnswerThatCannotBeBelievedAdvancesNothing() async throws {
+        try await showTwo()
+        let forged: JSONValue = [
+            "cursor": .string(cursor(99).text), "notifications": ["e30.e30.e30"],
+        ]
+        gateway.read { $0.polled = forged }
+        #expect(try await shown() == 3)
+        #expect(keptCursor(Self.unipony) == cursor(10))
+        #expect(acknowledgedCursor == cursor(10).text)
+    }
+
+    /// Nothing reports that the system has reloaded a control.
+    @Test func aControlThatIsNamedHoldsTheOthersBack() async throws {
+        try await showTwo()
+        try polls([character("Power Panda")], controls: ["lamp"], at: 12)
+        #expect(try await shown() == 3)
+        #expect(acknowledgedCursor == cursor(10).text)
+    }
+
+    /// The gateway's log lost what this timeline was built with.
+    @Test func aTimelineOfALostLogIsNotAdvanced() async throws {
+        try await showTwo()
+        let shelf = TimelineCache(directory: directory)
+        let lost = cursor(50, epoch: 2, nonce: 1)
+        shelf.keep(.init(cursor: lost, timeline: "2"), of: Self.unipony)
+        gateway.read {
+            $0.polled = [
+                "cursor": .string(cursor(60, epoch: 2, nonce: 2).text), "notifications": [],
+            ]
+        }
+        #expect(try await shown() == 1)
+        #expect(keptCursor(Self.panda) == cursor(60, epoch: 2, nonce: 2))
+        #expect(keptCursor(Self.unipony) == lost)
+    }
+
+    /// The answer is about the registration that was in force when the gateway gave it.
+    @Test func whatAnotherProcessRegistersMeanwhileIsNotAdvanced() async throws {
+        try await showTwo()
+        try polls([status], at: 12)
+        let shelf = TimelineCache(directory: directory)
+        let widgets = [Self.panda, Self.unipony]
+        let client = try client {
+            shelf.keep(
+                registration: ClientRegistration(platform: "iOS", widgets: widgets)
+                    .json(maskingTokens: true),
+                digest: "another", of: widgets)
+        }
+        #expect(try await shown(by: client) == 1)
+        #expect(keptCursor(Self.unipony) == cursor(10))
     }
 
     /// A set is confirmed by its name, whatever the cursor.
@@ -224,5 +338,18 @@ import WidgetModel
         }
         #expect(address.token == "000aff10" && address.pushType == "widgets")
         #expect(address.environment == "production" && address.topic == nil)
+    }
+}
+
+/// Verifies while another process is busy.
+private struct BusyVerifier: NotificationVerifying {
+    let verifier: PublishedKeyVerifier
+    let meanwhile: @Sendable () -> Void
+
+    func verify(
+        _ notification: String, serverTime: Int64
+    ) async throws(VerificationFailure) -> ReloadNotification {
+        meanwhile()
+        return try await verifier.verify(notification, serverTime: serverTime)
     }
 }

@@ -21,19 +21,23 @@ import WidgetModel
         try #require(put.status == 201, "\(put.text)")
     }
 
-    private func change(_ character: String) throws {
+    /// - Returns: The sequence of the change.
+    @discardableResult
+    private func change(_ character: String) throws -> UInt64 {
         let event = CloudEvent(
             source: "game", id: UUID().uuidString, change: CharacterGame.change(character))
         let answer = try gateway.http().request(
             "POST", "/v1/apps/\(CharacterGame.app)/changes", token: backend,
             headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
         try #require(answer.status == 202, "\(answer.text)")
+        return UInt64(try #require(answer["sequence"]?.integerValue))
     }
 
     @Test func anExtensionBuildsExactlyWhatIsStale() async throws {
         let token = try gateway.token(app: CharacterGame.app, scope: "client", sub: "my-iphone")
-        let connection = try CurlConnection(
-            .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token }))
+        let connection = AcknowledgingConnection(
+            try CurlConnection(
+                .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token })))
         let widgets = ["bramble", "marlin"].map { CharacterGame.widget($0) }
         let made = WidgetExtensionClient(
             app: CharacterGame.app, client: "my-iphone", connection: connection,
@@ -41,9 +45,9 @@ import WidgetModel
             directory: URL(filePath: try GatewayProcess.temporaryDirectory()),
             registration: { ClientRegistration(platform: "iOS", widgets: widgets) })
         let client = try #require(made)
-        func shown() async throws -> [Int] {
+        func shown(_ asked: [ConfiguredWidget]? = nil) async throws -> [Int] {
             var shown: [Int] = []
-            for widget in widgets {
+            for widget in asked ?? widgets {
                 let build = try await client.timeline(of: widget) {
                     builds.withLock { builds in
                         builds += 1
@@ -58,8 +62,11 @@ import WidgetModel
         #expect(try await shown() == [1, 2])
         #expect(try await shown() == [1, 2])
         #expect(try await client.stale().isEmpty)
-        try change("marlin")
+        let sequence = try change("marlin")
         #expect(try await client.stale().timelines == [CharacterGame.detail])
+        #expect(try await shown([widgets[1]]) == [3])
+        let acknowledged = try #require(connection.cursor.withLock { $0 })
+        #expect(acknowledged.sequence >= sequence, "it is pushed what it has built")
         #expect(try await shown() == [1, 3])
         #expect(try await client.stale().isEmpty)
         let (told, continuation) = AsyncStream.makeStream(of: StaleContent.self)
@@ -71,5 +78,26 @@ import WidgetModel
         run.cancel()
         _ = await run.result
         #expect(try await shown() == [4, 3])
+    }
+}
+
+/// Keeps the cursor of the last acknowledgement.
+private final class AcknowledgingConnection: GatewayConnection {
+    let cursor = Mutex<Cursor?>(nil)
+    private let connection: CurlConnection
+
+    init(_ connection: CurlConnection) { self.connection = connection }
+
+    func send(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayResponse {
+        if request.target.hasSuffix("/acks"), let body = request.body,
+            let text = (try? JSONValue(parsing: body))?.objectValue?["cursor"]?.stringValue
+        {
+            cursor.withLock { $0 = Cursor(text: text) }
+        }
+        return try await connection.send(request)
+    }
+
+    func stream(_ request: GatewayRequest) async throws(ConnectionError) -> GatewayStream {
+        try await connection.stream(request)
     }
 }

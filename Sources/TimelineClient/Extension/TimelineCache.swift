@@ -1,12 +1,12 @@
 import Foundation
 import WidgetModel
 
-/// The timelines that an app and its extension have built, each with the cursor obtained before its
-/// data was fetched: one small file for each configured widget.
+/// The timelines that an app and its extension have built, each with the cursor up to which it
+/// includes every change: one small file for each configured widget.
 ///
 /// Several processes may use a directory at the same time. A file is replaced as a whole and holds
-/// a cursor together with a timeline built after it, so that whichever process wrote last, no
-/// cursor is ahead of its timeline.
+/// a cursor together with its timeline, so that whichever process wrote last, no cursor is ahead of
+/// its timeline.
 struct TimelineCache: Sendable {
     /// The largest timeline that is stored, bytes. Larger ones are built at each request.
     static let timelineBytesMax = 256 * 1024

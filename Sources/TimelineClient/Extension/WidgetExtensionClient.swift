@@ -160,14 +160,15 @@ public actor WidgetExtensionClient {
             guard isRegistered(widget) else {
                 return (true, try await register(with: widget))
             }
-            let told = try await poll(since: cursor, kind: widget.kind)
-            let isStale = told.notifications.contains { notification in
-                notification.all
-                    || notification.reload.contains {
-                        $0.concerns(kind: widget.kind, values: widget.parameters)
-                    }
+            // An answer since the lowest cursor is about every stored timeline.
+            let lowest = shelf.lowestCursor(of: shelf.registeredWidgets ?? [])
+            var told = try await poll(
+                since: lowest ?? cursor, kind: lowest == nil ? widget.kind : nil)
+            if let cursor, cursor != told.since, !told.confirms(widget, at: cursor) {
+                // This timeline is newer, and may include the change.
+                told = try await poll(since: cursor, kind: widget.kind)
             }
-            return (isStale || cursor == nil, told.cursor)
+            return (cursor.map { !told.confirms(widget, at: $0) } ?? true, told.cursor)
         } catch {
             guard case .refused(let problem) = error, problem.status == 404 else {
                 return (true, cursor)
@@ -179,13 +180,7 @@ public actor WidgetExtensionClient {
     }
 
     private func isRegistered(_ widget: ConfiguredWidget) -> Bool {
-        let widgets = shelf.registration?.objectValue?["widgets"]?.arrayValue ?? []
-        return widgets.contains { document in
-            document.objectValue?["kind"]?.stringValue == widget.kind
-                && document.objectValue?["family"]?.stringValue == widget.family
-                && document.objectValue?["parameters"]
-                    == widget.json.objectValue?["parameters"]
-        }
+        shelf.registeredWidgets?.contains { $0.isConfigured(like: widget) } ?? false
     }
 
     // MARK: In the app
@@ -226,13 +221,31 @@ public actor WidgetExtensionClient {
 
     // MARK: Requests
 
+    /// The answer to a poll.
+    private struct PollResult {
+        let since: Cursor?
+        let notifications: [ReloadNotification]
+        /// The cursor of a client that has applied the notifications.
+        let cursor: Cursor?
+
+        /// Returns whether a timeline with every change up to `built` has those up to ``cursor``.
+        func confirms(_ widget: ConfiguredWidget, at built: Cursor) -> Bool {
+            // A later cursor of another epoch may be of a log that is lost.
+            let isLater = built.epoch == cursor?.epoch && since.map { $0 <= built } ?? false
+            let item = Archived.timeline(WidgetInfo(widget))
+            return (built == since || isLater)
+                && !notifications.contains { item.isConcerned(by: $0) }
+        }
+    }
+
+    /// Polls, and advances the stored timelines if the answer is not limited to a kind.
     private func poll(
         since cursor: Cursor?, kind: String?
-    ) async throws(GatewayFailure) -> (notifications: [ReloadNotification], cursor: Cursor?) {
-        let poll = try await reconciling { digest throws(GatewayFailure) in
-            try await NotificationFeed(
-                service: service, client: client, kind: kind, registration: digest
-            ).poll(since: cursor?.text)
+    ) async throws(GatewayFailure) -> PollResult {
+        let (poll, digest) = try await reconciling { digest throws(GatewayFailure) in
+            let feed = NotificationFeed(
+                service: service, client: client, kind: kind, registration: digest)
+            return (try await feed.poll(since: cursor?.text), digest)
         }
         serverTime.note(poll.opening.date, now: now)
         var notifications: [ReloadNotification] = []
@@ -243,7 +256,29 @@ public actor WidgetExtensionClient {
                 throw .unreadable("a notification failed verification: \(error)")
             }
         }
-        return (notifications, poll.cursor)
+        let told = PollResult(since: cursor, notifications: notifications, cursor: poll.cursor)
+        if kind == nil { advance(by: told, registeredAs: digest) }
+        return told
+    }
+
+    /// Advances the stored timelines that an answer confirms, so that an acknowledgement covers the
+    /// changes of the others.
+    ///
+    /// - Parameter digest: The digest of the registration that the answer is about.
+    private func advance(by told: PollResult, registeredAs digest: String?) {
+        // Another process may have registered other widgets meanwhile.
+        let widgets = shelf.registeredWidgets ?? []
+        guard let cursor = told.cursor, digest != nil, digest == shelf.digest,
+            // Nobody reports that a control was reloaded.
+            !told.notifications.contains(where: { !$0.controls.isEmpty })
+        else { return }
+        for widget in widgets {
+            guard var kept = shelf.kept(widget), let built = kept.cursor, built < cursor,
+                told.confirms(widget, at: built)
+            else { continue }
+            kept.cursor = cursor
+            shelf.keep(kept, of: widget)
+        }
     }
 
     private func verified(
