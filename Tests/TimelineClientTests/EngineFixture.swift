@@ -260,7 +260,12 @@ struct EngineFixture {
         head.sequence += 1
         log.append(Change(cursor: head, moment: moment, item: item))
         guard openAttempt != nil, let registered else { return }
-        if registered.contains(item) { frames.append(.notification(naming([item], head))) }
+        if registered.contains(item) {
+            let told = Frame.notification(naming([item], head))
+            // Several rules of a kind may name one change.
+            let isTwice = pick(3) == 0
+            frames += isTwice ? [told, told] : [told]
+        }
         // Sometimes several changes share one id, which comes only with the last.
         if pick(4) > 0 { frames.append(.id(head)) }
     }

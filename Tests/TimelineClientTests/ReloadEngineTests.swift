@@ -108,6 +108,71 @@ import WidgetModel
         #expect(engine.cursor == cursor(12))
     }
 
+    private func tell(
+        _ widgets: [WidgetInfo], _ sequence: UInt64, to engine: inout ReloadEngine
+    ) -> [EngineAction] {
+        engine.handle(.notification(attempt: 1, claims(widgets, sequence: sequence)), now: .zero)
+    }
+
+    private func finish(_ widget: WidgetInfo, in engine: inout ReloadEngine) -> [EngineAction] {
+        engine.handle(.rebuilt(widget, milliseconds: 1, reloadDate: nil), now: .zero)
+    }
+
+    /// Two rules of a kind, or two values of a list, notify of one change each: at once, or at the
+    /// end of their windows, during which the id does not move.
+    @Test(arguments: [false, true])
+    func aChangeThatIsToldTwiceIsBuiltOnce(isBuiltBetween: Bool) {
+        var engine = running([panda])
+        #expect(tell([panda], 12, to: &engine) == [.saveBudgets, .build(panda)])
+        // The latest change is notified first.
+        if !isBuiltBetween { #expect(tell([panda], 11, to: &engine) == []) }
+        var done = Acknowledgement(cursor: cursor(10))
+        done.rebuilt = [.init(widget: panda, milliseconds: 1)]
+        #expect(finish(panda, in: &engine) == [.save, .acknowledge(done)])
+        _ = engine.handle(.acknowledged, now: .zero)
+        if isBuiltBetween {
+            #expect(tell([panda], 11, to: &engine) == [])
+            #expect(tell([panda], 12, to: &engine) == [])
+        }
+        #expect(
+            engine.handle(.idMoved(attempt: 1, cursor(12)), now: .zero) == [
+                .acknowledge(Acknowledgement(cursor: cursor(12)))
+            ])
+        #expect(tell([panda], 13, to: &engine) == [.saveBudgets, .build(panda)])
+    }
+
+    @Test func onlyABuildThatBeganAfterAChangeWasHeardOfIncludesIt() {
+        var engine = running([panda, unipony])
+        _ = tell([panda], 11, to: &engine)
+        #expect(tell([unipony], 12, to: &engine) == [.saveBudgets, .build(unipony)])
+        #expect(tell([panda], 12, to: &engine) == [], "it is built already")
+        #expect(finish(panda, in: &engine) == [.save, .saveBudgets, .build(panda)])
+        #expect(tell([panda], 12, to: &engine) == [])
+        _ = engine.handle(.idMoved(attempt: 1, cursor(12)), now: .zero)
+        _ = engine.handle(.buildFailed(panda, reason: "no network"), now: .zero)
+        #expect(engine.records[.timeline(panda)]?.isStale == true)
+        #expect(engine.cursor == cursor(10), "a change was passed that is shown nowhere")
+    }
+
+    /// The log of another connection may have lost its end, so that 11 is another change there.
+    @Test func whatAnotherConnectionHeardIsNotCompared() {
+        var engine = running([panda])
+        _ = tell([panda], 11, to: &engine)
+        _ = finish(panda, in: &engine)
+        _ = engine.handle(.acknowledged, now: .zero)
+        _ = tell([status], 20, to: &engine)
+        _ = engine.handle(.reloadRequested(.all, .app), now: .zero)
+        _ = engine.handle(.ended(attempt: 1, .closed), now: .zero)
+        _ = engine.handle(.woke, now: .seconds(60))
+        // A build that began before the connection ended counts no more than a finished one.
+        _ = engine.handle(.opened(attempt: 2, resumedFrom: cursor(10)), now: .seconds(60))
+        _ = engine.handle(
+            .notification(attempt: 2, claims([panda], sequence: 11)), now: .seconds(60))
+        let orders = engine.handle(
+            .rebuilt(panda, milliseconds: 1, reloadDate: nil), now: .seconds(60))
+        #expect(orders.contains(.build(panda)))
+    }
+
     @Test func aCursorNeverPassesANotificationThatDoesNotVerify() throws {
         var engine = running([panda])
         #expect(engine.handle(.verificationFailed(attempt: 1), now: .zero) == [])

@@ -7,6 +7,9 @@ struct EngineRecord: Sendable, Equatable {
         /// The cursor up to which the build includes every change; `nil` if it was for a
         /// registration that the gateway has since lost.
         var start: Cursor?
+        /// The value of ``ReloadEngine/heardSequence`` when the build began: it includes every
+        /// change up to that.
+        var heardSequence: UInt64?
         /// Whether a notification asked for the build, or arrived since and is covered by it.
         var wasStale: Bool
         /// Whether every notification that concerns the item has been delivered since the build
@@ -30,6 +33,8 @@ struct EngineRecord: Sendable, Equatable {
     /// The cursor up to which a build that starts now includes every change, whatever notifications
     /// arrived.
     var reached: Cursor?
+    /// The highest sequence heard on this connection when the last finished build began.
+    var builtSequence: UInt64?
     /// Whether a notification concerns the item, or it was never built, and no build that began
     /// since has ended. Its cursor does not advance while this is so.
     var isStale = true

@@ -69,7 +69,8 @@ extension ReloadEngine {
         if record.cursor == nil, isUnasked(item) { record.cursor = heard }
         let start = record.cursor.map { max($0, heard ?? $0, record.reached ?? $0) }
         record.build = .init(
-            start: start, wasStale: record.isStale, isTold: isTold(item), reload: reload)
+            start: start, heardSequence: heardSequence, wasStale: record.isStale,
+            isTold: isTold(item), reload: reload)
         record.isStale = false
         record.retryAt = nil
         record.reached = nil
@@ -117,6 +118,7 @@ extension ReloadEngine {
         record.build = nil
         record.backoff = nil
         record.hasTimeline = true
+        record.builtSequence = build.heardSequence
         record.isStale = record.isStale || build.isOutdated
         if let start = build.start, let cursor = record.cursor {
             // Later notifications did not concern it, so the built item is as new as the newest id.

@@ -76,28 +76,28 @@ extension ReloadEngine {
         linkBackoff.succeeded()
         verificationBackoff.succeeded()
         owedSequence = max(owedSequence ?? 0, notification.sequence)
+        heardSequence = max(heardSequence ?? 0, notification.sequence)
         for item in order where item.isConcerned(by: notification) {
             if !holds(item, notification) { markStale(item) }
         }
     }
 
     /// Returns whether the timeline that is built, or being built, already includes the change that
-    /// a notification reports, as after an interaction whose own change comes back. Sequences are
-    /// comparable only within one log. (Sets are excluded: the gateway repeats them until they are
-    /// acknowledged by name, so each notification leads to a check.)
+    /// a notification reports. So it does when the build began after an equal or later sequence was
+    /// heard, for another rule or widget, and after an interaction whose own change comes back.
+    /// Sequences are comparable only within one connection or log. (Sets are excluded: the gateway
+    /// repeats them until they are acknowledged by name, so each notification leads to a check.)
     private mutating func holds(_ item: Archived, _ notification: ReloadNotification) -> Bool {
         guard case .timeline = item, let record = records[item], !record.isStale,
-            !notification.all, let logEpoch
+            record.build?.isOutdated != true, !notification.all
         else { return false }
-        guard let build = record.build else {
-            return record.cursor.map {
-                $0.epoch == logEpoch && notification.sequence <= $0.sequence
-            }
-                ?? false
-        }
-        guard let start = build.start, start.epoch == logEpoch, !build.isOutdated,
-            notification.sequence <= start.sequence
-        else { return false }
+        let (cursor, heard) =
+            record.build.map { ($0.start, $0.heardSequence) }
+            ?? (record.cursor, record.builtSequence)
+        let isHeard = heard.map { notification.sequence <= $0 } ?? false
+        let isInLog =
+            cursor.map { $0.epoch == logEpoch && notification.sequence <= $0.sequence } ?? false
+        guard isHeard || isInLog else { return false }
         // If the build fails, the change it was to cover makes the timeline stale.
         records[item]?.build?.wasStale = true
         return true
@@ -153,6 +153,11 @@ extension ReloadEngine {
         asked = cursor
         resumed = nil
         logEpoch = nil
+        heardSequence = nil
+        for item in order {
+            records[item]?.builtSequence = nil
+            records[item]?.build?.heardSequence = nil
+        }
         actions.append(.connect(attempt: attempt, since: cursor))
     }
 }

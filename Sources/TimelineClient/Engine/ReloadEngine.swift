@@ -98,6 +98,8 @@ package struct ReloadEngine: Sendable {
 
     /// The cursor up to which every notification for this client has been received.
     var heard: Cursor?
+    /// The highest sequence of a notification on the current connection; `nil` before the first.
+    var heardSequence: UInt64?
     /// The epoch of the log that the current connection reports; `nil` while unknown.
     var logEpoch: EpochID?
     var link = Link.idle

@@ -5,18 +5,16 @@
 /// acknowledgement covers, as in the gateway's own metric.
 ///
 /// A change that concerns a timeline by several rules sends a notification for each of them, at
-/// once or at the end of the rule's collapse window, and each may cost a rebuild. The windows of
-/// several changes, each by its own rule, may do the same; the latest change is then notified
-/// first. One rebuild settles all changes that it covers; the rebuilds that follow for their other
-/// rules are expected too.
+/// once or at the end of the rule's collapse window. They cost one rebuild: it settles all changes
+/// that the device had heard of when it began, and those that come later for another rule are
+/// strays.
 struct DueReloads: Sendable {
     /// The number of a change, in posting order.
     typealias ChangeNumber = Int
 
     private struct Change {
         let at: ContinuousClock.Instant
-        /// The rules that relate the change to each timeline.
-        let timelines: [Int: Set<Int>]
+        let timelines: Set<Int>
         var sequence: UInt64?
         var open: Int
     }
@@ -44,9 +42,6 @@ struct DueReloads: Sendable {
     private var next = 0
     private var owed: [Int: [ChangeNumber]] = [:]
     private var early: [Int: [Early]] = [:]
-    /// Further rebuilds expected for settled changes, each as the time at which its change was
-    /// posted.
-    private var further: [Int: [ContinuousClock.Instant]] = [:]
 
     /// The longest time a reload may take.
     private let patience: Duration
@@ -59,18 +54,18 @@ struct DueReloads: Sendable {
     /// Reloads that are due now: pairs of a change and a timeline.
     private(set) var due = 0
 
-    /// Records a change that is about to be posted, with the timelines and rules that it concerns.
-    mutating func post(_ timelines: [Int: Set<Int>], at: ContinuousClock.Instant) -> ChangeNumber {
+    /// Records a change that is about to be posted, with the timelines that it concerns.
+    mutating func post(_ timelines: Set<Int>, at: ContinuousClock.Instant) -> ChangeNumber {
         defer { next += 1 }
         changes[next] = Change(at: at, timelines: timelines, open: timelines.count)
-        for timeline in timelines.keys { owed[timeline, default: []].append(next) }
+        for timeline in timelines { owed[timeline, default: []].append(next) }
         due += timelines.count
         return next
     }
 
     /// Records that the gateway accepted a change.
     mutating func accepted(_ number: ChangeNumber, at sequence: UInt64) -> Outcome {
-        guard let timelines = changes[number]?.timelines.keys else { return Outcome() }
+        guard let timelines = changes[number]?.timelines else { return Outcome() }
         changes[number]?.sequence = sequence
         if timelines.isEmpty { changes[number] = nil }
         return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
@@ -78,7 +73,7 @@ struct DueReloads: Sendable {
 
     /// Records that the gateway rejected a change.
     mutating func refused(_ number: ChangeNumber) -> Outcome {
-        guard let timelines = changes[number]?.timelines.keys else { return Outcome() }
+        guard let timelines = changes[number]?.timelines else { return Outcome() }
         for timeline in timelines { settle(number, of: timeline) }
         changes[number] = nil
         return timelines.reduce(into: Outcome()) { settleEarly($1, &$0) }
@@ -99,7 +94,7 @@ struct DueReloads: Sendable {
     mutating func giveUp(now: ContinuousClock.Instant) -> Int {
         var lost = 0
         for (number, change) in changes where now - change.at >= patience {
-            for timeline in change.timelines.keys where owed[timeline]?.contains(number) == true {
+            for timeline in change.timelines where owed[timeline]?.contains(number) == true {
                 settle(number, of: timeline)
                 lost += 1
             }
@@ -134,30 +129,11 @@ struct DueReloads: Sendable {
                 ($0.change.sequence ?? 0) < ($1.change.sequence ?? 0)
             }) {
                 outcome.took.append((timeline, rebuild.at - latest.change.at))
-                settle(covered.map(\.number), of: timeline, by: rebuild, latest.change.at)
-            } else if let asked = further[timeline]?.firstIndex(where: {
-                rebuild.at - $0 < patience
-            }) {
-                further[timeline]?.remove(at: asked)
+                for change in covered { settle(change.number, of: timeline) }
             } else {
                 outcome.strays += 1
             }
         }
         if !rebuilds.isEmpty { early[timeline] = rebuilds }
-    }
-
-    /// Settles the changes that a rebuild covers. One of their rules was notified; each of the
-    /// other rules may still be, once for all of the changes.
-    private mutating func settle(
-        _ covered: [ChangeNumber], of timeline: Int, by rebuild: Early,
-        _ posted: ContinuousClock.Instant
-    ) {
-        var rules: Set<Int> = []
-        for number in covered {
-            rules.formUnion(changes[number]?.timelines[timeline] ?? [])
-            settle(number, of: timeline)
-        }
-        for _ in rules.dropFirst() { further[timeline, default: []].append(posted) }
-        further[timeline]?.removeAll { rebuild.at - $0 >= patience }
     }
 }

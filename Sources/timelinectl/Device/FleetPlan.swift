@@ -183,11 +183,10 @@ struct FleetPlan: Sendable {
             attributes: attributes.mapValues { [$0] }, urgency: .normal)
     }
 
-    /// The timelines that a change of ``change(using:)`` makes stale, with the numbers of the rules
-    /// that match.
-    func timelines(concernedBy change: Change) -> [Int: Set<Int>] {
-        var concerned: [Int: Set<Int>] = [:]
-        for (number, dependent) in dependents.enumerated() {
+    /// The timelines that a change of ``change(using:)`` makes stale.
+    func timelines(concernedBy change: Change) -> Set<Int> {
+        var concerned: Set<Int> = []
+        for dependent in dependents {
             let rule = dependent.rule
             guard rule.entity == change.entity, rule.operations.contains(change.operation),
                 rule.properties.isEmpty || change.properties.isEmpty
@@ -196,9 +195,7 @@ struct FleetPlan: Sendable {
             let values = rule.match.compactMap { match in
                 match.attribute == "id" ? change.id : change.attributes[match.attribute]?.first
             }
-            for timeline in dependent.timelines[values] ?? [] {
-                concerned[timeline, default: []].insert(number)
-            }
+            concerned.formUnion(dependent.timelines[values] ?? [])
         }
         return concerned
     }

@@ -137,7 +137,7 @@ final class FleetRecord: Sendable {
 
     // MARK: Reports of posts
 
-    func post(_ timelines: [Int: Set<Int>]) -> DueReloads.ChangeNumber {
+    func post(_ timelines: Set<Int>) -> DueReloads.ChangeNumber {
         state.withLock { $0.due.post(timelines, at: .now) }
     }
 

@@ -14,10 +14,12 @@ actor SimulatedDevice {
     private let buildTime: Duration
     private let timelines: [WidgetInfo: Int]
     private let origin = ContinuousClock.now
-    /// The newest sequence that notifications named, by timeline.
-    private var toldUpTo: [WidgetInfo: UInt64] = [:]
-    /// The value of `toldUpTo` at the start of the last completed build. An acknowledgement may
-    /// claim less than was built: its cursor waits for changes that the gateway still collapses.
+    /// The newest sequence of all notifications.
+    private var toldUpTo: UInt64 = 0
+    /// The value of `toldUpTo` when the latest build of each timeline was ordered.
+    private var orderedUpTo: [WidgetInfo: UInt64] = [:]
+    /// The same of the last completed build. An acknowledgement may claim less than was built: its
+    /// cursor waits for changes that the gateway still collapses.
     private var builtUpTo: [WidgetInfo: UInt64] = [:]
     /// The timelines and sequences in the acknowledgement in flight.
     private var acknowledging: [Int: UInt64] = [:]
@@ -80,8 +82,13 @@ actor SimulatedDevice {
 
     private func handle(_ event: EngineEvent) {
         for action in engine.handle(event, now: now, date: Date()) {
+            switch action {
             // Later builds are not part of this acknowledgement.
-            if case .acknowledge(let order) = action { acknowledging = holdings(of: order) }
+            case .acknowledge(let order): acknowledging = holdings(of: order)
+            // Changes are readable before they are posted.
+            case .build(let info): orderedUpTo[info] = toldUpTo
+            default: break
+            }
             work?.yield(action)
         }
         guard let due = engine.nextWake else { return }
@@ -193,17 +200,14 @@ actor SimulatedDevice {
                     $0.concerns(kind: info.kind, values: info.configuration)
                 }
         }
-        for info in named.keys {
-            toldUpTo[info] = max(toldUpTo[info] ?? 0, claims.sequence)
-        }
+        toldUpTo = max(toldUpTo, claims.sequence)
         record.told(Array(named.values))
     }
 
     private func build(_ info: WidgetInfo) async {
-        let holds = toldUpTo[info]
         let time = buildTime * Double.random(in: 0.5...1.5, using: &generator)
         try? await Task.sleep(for: time)
-        builtUpTo[info] = holds
+        builtUpTo[info] = orderedUpTo[info]
         handle(.rebuilt(info, milliseconds: Int(time / .milliseconds(1)), reloadDate: nil))
     }
 }
