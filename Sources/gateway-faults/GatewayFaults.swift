@@ -19,8 +19,8 @@ struct GatewayFaults: ParsableCommand {
             backend and clients, and injects one kind of fault. Every request and response is
             recorded. Afterwards a judge that shares no code with the gateway checks for accepted
             changes that a client missed before its cursor passed them, notifications that a client
-            does not depend on, partially accepted batches, duplicate sequences, cursors going back
-            and invalid signatures.
+            does not depend on or that report nothing new since its cursor, partially accepted
+            batches, duplicate sequences, cursors going back and invalid signatures.
 
             All randomness comes from the seed, but thread interleaving still differs between runs:
             repeat a seed a few times to reproduce its failure.

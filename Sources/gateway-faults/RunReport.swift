@@ -57,6 +57,9 @@ struct RunReport {
             ("posts unanswered", "\(verdict.unansweredPosts)"),
             ("registrations", "\(verdict.registrations)"),
             ("notifications", "\(verdict.notifications)"), ("cursors", "\(verdict.watermarks)"),
+            ("lost", "\(verdict.count(of: .lost))"),
+            ("needless", "\(verdict.count(of: .needless))"),
+            ("excused", "\(verdict.excused)"),
         ] + figures
     }
 

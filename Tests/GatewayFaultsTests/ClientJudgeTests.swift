@@ -73,6 +73,35 @@ import Testing
         #expect(run.kinds == [])
     }
 
+    @Test func aNotificationOfNothingNewSinceTheCursorIsNeedless() {
+        var run = RecordBuilder()
+        run.begin([panda, bear])
+        run.post(.character("panda"))
+        run.tell("anna", .interest(panda))
+        run.tell("anna", .interest(panda))
+        #expect(run.kinds == [], "no cursor covers the first")
+        run.move()
+        run.post(.character("bear"))
+        run.tell("anna", .kind(.detail))
+        run.tell("anna", .interest(bear))
+        #expect(run.kinds == [])
+        run.tell("anna", .interest(panda))
+        #expect(run.kinds == [.needless])
+        run.move()
+        run.tell("anna", .kind(.detail))
+        #expect(run.kinds == [.needless, .needless])
+    }
+
+    @Test func whereAllMayBeToldANeedlessNotificationIsOnlyCounted() {
+        var run = RecordBuilder()
+        run.begin([panda])
+        run.add(.allExpected)
+        run.tell("anna", .interest(panda))
+        run.tell("anna", .kind(.detail))
+        #expect(run.kinds == [])
+        #expect(Judge.judge(run.record).excused == 2)
+    }
+
     // MARK: Registrations that change
 
     @Test(arguments: [(at: UInt64(2), isStray: false), (at: 3, isStray: true)])

@@ -27,6 +27,8 @@ struct ClientHistory {
     private var owedOfLostLog: Set<Interest> = []
     private var isAllExpected = false
     private(set) var violations: [Violation] = []
+    /// Needless reloads that a fault of the run excuses.
+    private(set) var excused = 0
 
     /// A client that has not registered yet.
     ///
@@ -93,6 +95,8 @@ struct ClientHistory {
                     add(
                         .stray, "notified of \(interest) at \(telling.sequence), not subscribed"
                     )
+                } else if !isNews(interest, telling) {
+                    addNeedless("\(interest)", telling)
                 }
                 owedOfLostLog.remove(interest)
             case .foreign(let kind):
@@ -111,6 +115,9 @@ struct ClientHistory {
             add(.stray, "notified of \(kind.rawValue) at \(telling.sequence), not subscribed")
             return
         }
+        guard possible.contains(where: { isNews($0, telling) }) else {
+            return addNeedless(kind.rawValue, telling)
+        }
         guard let subject = changes.subject(at: telling.sequence, generation),
             subject.kinds.contains(kind)
         else { return }
@@ -126,6 +133,20 @@ struct ClientHistory {
         if !isExplained {
             add(.stray, "notified of \(interest) at \(telling.sequence), not subscribed")
         }
+    }
+
+    /// Whether an interest has changed, by what a notification reports, since the client's cursor.
+    private func isNews(_ interest: Interest, _ telling: ReceivedNotification) -> Bool {
+        let change = changes.latest(interest.subject, upTo: telling.sequence, generation)
+        return (change?.sequence ?? 0) > watermark
+    }
+
+    /// No catalog of the campaign makes these widgets stale, and it reloads nothing as an operator.
+    private mutating func addNeedless(_ name: String, _ telling: ReceivedNotification) {
+        guard !isAllExpected else { return excused += 1 }
+        add(
+            .needless,
+            "notified of \(name) at \(telling.sequence), unchanged since its cursor \(watermark)")
     }
 
     // MARK: Cursors

@@ -47,6 +47,7 @@ enum Judge {
         for name in order {
             update(name) { $0.end() }
             verdict.violations += clients[name]?.violations ?? []
+            verdict.excused += clients[name]?.excused ?? 0
         }
         return verdict
     }

@@ -6,6 +6,8 @@ struct Violation: Sendable, Equatable, CustomStringConvertible {
         case lost
         /// A client was told of something that it does not depend on.
         case stray
+        /// A client was told of something that has not changed since its cursor.
+        case needless
         /// An event answered 202 was new when it was sent again, or has another sequence.
         case falseAccepted = "false 202"
         /// A batch was taken in part.
@@ -39,4 +41,8 @@ struct Verdict: Sendable {
     var registrations = 0
     var notifications = 0
     var watermarks = 0
+    /// Needless reloads that are no violation, because what the run does to the log excuses them.
+    var excused = 0
+
+    func count(of kind: Violation.Kind) -> Int { violations.count { $0.kind == kind } }
 }
