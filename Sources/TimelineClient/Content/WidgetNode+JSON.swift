@@ -150,14 +150,3 @@ func parametersRead(_ json: JSONValue) -> [String: ParameterValue]? {
     }
     return parameters
 }
-
-extension JSONValue {
-    /// The number, whether integer or not; `nil` for any other value.
-    var numberValue: Double? {
-        switch self {
-        case .number(let number): number
-        case .integer(let number): Double(number)
-        case .null, .bool, .string, .array, .object: nil
-        }
-    }
-}

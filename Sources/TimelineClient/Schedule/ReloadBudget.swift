@@ -91,13 +91,7 @@ extension ReloadBudget {
         guard let values = json.arrayValue, values.count <= Self.limitMax else { return nil }
         var dates: [Date] = []
         for value in values {
-            let seconds: Double
-            switch value {
-            case .number(let number): seconds = number
-            case .integer(let number): seconds = Double(number)
-            default: return nil
-            }
-            guard seconds.isFinite else { return nil }
+            guard let seconds = value.numberValue, seconds.isFinite else { return nil }
             dates.append(Date(timeIntervalSinceReferenceDate: seconds))
         }
         self.init(dates: dates, limit: limit)

@@ -211,6 +211,9 @@ extension JSONValue {
         if case .integer(let number) = self { number } else { nil }
     }
 
+    /// The number, whether integer or not; `nil` for any other value.
+    package var numberValue: Double? { Double(json: self) }
+
     /// The boolean; `nil` for any other value.
     public var boolValue: Bool? {
         if case .bool(let flag) = self { flag } else { nil }
