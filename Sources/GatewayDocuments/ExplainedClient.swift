@@ -101,6 +101,7 @@ package struct ExplainedAddress: Codable, Sendable {
     package var `for`: String?
     package var control: String?
     package var delivered: UInt64?
+    package var cause: String?
     package var failures: Int?
     package var underWay: Bool?
     package var retryAt: String?

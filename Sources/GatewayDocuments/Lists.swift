@@ -51,6 +51,8 @@ package struct PushAttempt: Codable, Sendable {
     package var reference: String?
     /// The sequence of the latest log entry that it reported.
     package var sequence: UInt64?
+    /// The reason why a stream did not suffice.
+    package var cause: String?
 
     package init() {}
 }

@@ -42,6 +42,8 @@ package struct DeliveryAttempts: Sendable {
         package internal(set) var isUsable = true
         /// Whether the configuration allows pushes to the address at all. Not persisted.
         package internal(set) var isConfigured = true
+        /// The cause of the last push; `nil` before the first one since the start.
+        package internal(set) var cause: PushCause?
         /// The earliest time of the next push after a failure.
         var notBefore = Int64.min
         /// The time at which an accepted push is repeated if the client makes no contact.
@@ -96,6 +98,8 @@ package struct DeliveryAttempts: Sendable {
     package internal(set) var urgency = Urgency.normal
     /// Whether the client ever polled or acknowledged.
     package internal(set) var isKnownToAnswer = false
+    /// Whether a stream was open at another node when that was last read.
+    var isStreamingElsewhere = false
     /// The sequence up to which nothing was stale any more at the last check. Not persisted,
     /// because the check can be repeated.
     package internal(set) var moot: UInt64 = 0
@@ -317,7 +321,9 @@ package struct DeliveryAttempts: Sendable {
     /// Records that a push to the address was composed at `position`, reporting changes after
     /// `since`, and is in flight.
     package mutating func began(_ id: UInt64, at position: UInt64, since: UInt64) {
+        let cause = cause(at: id)
         update(id) { address, latest in
+            address.cause = cause
             address.underWay = .init(
                 position: position, since: since, isRepeat: address.delivered >= latest)
         }
@@ -346,6 +352,7 @@ package struct DeliveryAttempts: Sendable {
     /// content is not sent again. The failures of the address are unchanged.
     package mutating func resent(_ id: UInt64, at position: UInt64, since: UInt64, now: Int64) {
         update(id) { address, _ in
+            address.cause = .manual
             guard position > address.delivered else { return }
             address.delivered = position
             address.spokeSince = since

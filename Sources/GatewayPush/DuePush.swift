@@ -9,8 +9,8 @@ package struct DuePush: Sendable {
     package let client: ClientKey
     /// The categories that it reports. A push to a webhook reports everything owed there.
     package let sorts: [PushCategory]
-    /// Whether a person requested it, so that its result has no consequence.
-    package let isManual: Bool
+    /// The reason why it is sent.
+    package let cause: PushCause
     /// The address that it is sent to.
     package let address: DeliveryAddress
     /// The APNs environment, which may differ from the registered one; meaningless for webhooks.
@@ -32,6 +32,9 @@ package struct DuePush: Sendable {
     package let message: UInt64
     /// The epoch in which it was composed, for the cursor that it carries.
     package var epoch = EpochID(ordinal: 0, nonce: 0)
+
+    /// Whether a person requested it, so that its result has no consequence.
+    package var isManual: Bool { cause == .manual }
 }
 
 package enum PushResult: Sendable, Hashable {

@@ -66,6 +66,8 @@ extension PushScheduler {
         package let address: DeliveryAddress
         /// The sequence up to which everything was delivered to it.
         package let delivered: UInt64
+        /// The cause of the last push; `nil` before the first one since the start.
+        package let cause: PushCause?
         /// The number of consecutive failures.
         package let failures: Int
         /// The earliest time of the next push after a failure, ms on the monotonic clock.
@@ -86,7 +88,7 @@ extension PushScheduler {
                 else { return nil }
                 return AddressStatus(
                     sort: lane.sort, address: known.address, delivered: address.delivered,
-                    failures: address.failures,
+                    cause: address.cause, failures: address.failures,
                     retryAt: address.failures > 0 && address.notBefore > now
                         ? address.notBefore : nil,
                     isUnderWay: address.underWay != nil,

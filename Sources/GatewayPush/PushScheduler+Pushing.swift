@@ -103,7 +103,8 @@ extension PushScheduler {
         actions.append(
             .push(
                 DuePush(
-                    number: number, client: key, sorts: told.map(\.sort), isManual: isManual,
+                    number: number, client: key, sorts: told.map(\.sort),
+                    cause: isManual ? .manual : first.attempts.cause(at: id),
                     address: address.address,
                     environment: address.environment?.current ?? .production,
                     mayTryOtherEnvironment: !isManual

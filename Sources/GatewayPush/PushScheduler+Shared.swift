@@ -57,6 +57,7 @@ extension PushScheduler {
                 lane.acknowledged = evidence.confirmed
                 lane.attempts.acknowledged(scheduler.confirmed(lane, by: evidence.confirmed))
             }
+            lane.attempts.isStreamingElsewhere = evidence.isStreaming
             if evidence.isStreaming { lane.attempts.streamIsOpenElsewhere(now: now) }
         }
         clients[key]?.evidence = .unknown

@@ -11,10 +11,16 @@ enum Migrations {
         migrator.registerMigration(
             "2 registrations", foreignKeyChecks: .immediate, migrate: createRegistrations)
         migrator.registerMigration("3 push", foreignKeyChecks: .immediate, migrate: createPush)
-        migrator.registerMigration(
-            "4 attempts of an app", foreignKeyChecks: .immediate, migrate: indexAttempts)
-        migrator.registerMigration(
-            "5 change of an attempt", foreignKeyChecks: .immediate, migrate: addChangeOfAttempt)
+        migrator.registerMigration("4 attempts of an app", foreignKeyChecks: .immediate) { db in
+            try db.execute(sql: "CREATE INDEX push_attempt_app ON push_attempt (app, number)")
+        }
+        // NULL in attempts from before.
+        migrator.registerMigration("5 change of an attempt", foreignKeyChecks: .immediate) { db in
+            try db.execute(sql: "ALTER TABLE push_attempt ADD COLUMN sequence INTEGER")
+        }
+        migrator.registerMigration("6 cause of an attempt", foreignKeyChecks: .immediate) { db in
+            try db.execute(sql: "ALTER TABLE push_attempt ADD COLUMN cause TEXT")
+        }
         return migrator
     }
 
@@ -148,14 +154,5 @@ enum Migrations {
                     token TEXT NOT NULL
                 ) STRICT, WITHOUT ROWID;
                 """)
-    }
-
-    @Sendable private static func indexAttempts(_ db: Database) throws {
-        try db.execute(sql: "CREATE INDEX push_attempt_app ON push_attempt (app, number)")
-    }
-
-    @Sendable private static func addChangeOfAttempt(_ db: Database) throws {
-        // NULL in attempts from before.
-        try db.execute(sql: "ALTER TABLE push_attempt ADD COLUMN sequence INTEGER")
     }
 }

@@ -34,10 +34,13 @@ package struct PushAttemptRow: Sendable, Equatable {
     package let milliseconds: Int64
     /// The sequence of the latest log entry that it reported; `nil` if unknown.
     package let sequence: UInt64?
+    /// The reason why it was made, in one word; `nil` in attempts of earlier versions.
+    package let cause: String?
 
     package init(
         number: Int64 = 0, at: Int64, key: RegistrationKey, channel: String, outcome: String,
-        reason: String?, reference: String?, milliseconds: Int64, sequence: UInt64? = nil
+        reason: String?, reference: String?, milliseconds: Int64, sequence: UInt64? = nil,
+        cause: String? = nil
     ) {
         self.number = number
         self.at = at
@@ -48,6 +51,7 @@ package struct PushAttemptRow: Sendable, Equatable {
         self.reference = reference
         self.milliseconds = milliseconds
         self.sequence = sequence
+        self.cause = cause
     }
 }
 

@@ -58,7 +58,7 @@ extension SQLiteStore {
         }
         let sql = """
             SELECT number, at, app, client, channel, outcome, reason, reference, milliseconds,
-            sequence FROM push_attempt WHERE \(conditions.joined(separator: " AND "))
+            sequence, cause FROM push_attempt WHERE \(conditions.joined(separator: " AND "))
             ORDER BY number DESC LIMIT ?
             """
         arguments += [min(max(limit, 1), 1_001)]
@@ -78,11 +78,12 @@ extension PushClientRow {
 
 extension PushAttemptRow {
     /// Creates a value from the columns number, end, app, client, channel, outcome, reason,
-    /// reference, duration, sequence.
+    /// reference, duration, sequence, cause.
     init(_ row: Row) {
         self.init(
             number: row[0], at: row[1], key: RegistrationKey(app: row[2], client: row[3]),
             channel: row[4], outcome: row[5], reason: row[6], reference: row[7],
-            milliseconds: row[8], sequence: (row[9] as Int64?).flatMap { UInt64(exactly: $0) })
+            milliseconds: row[8], sequence: (row[9] as Int64?).flatMap { UInt64(exactly: $0) },
+            cause: row[10])
     }
 }

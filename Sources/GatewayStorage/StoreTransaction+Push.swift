@@ -34,12 +34,13 @@ extension StoreTransaction {
                     sql: """
                         INSERT INTO push_attempt
                             (at, app, client, channel, outcome, reason, reference, milliseconds,
-                            sequence)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            sequence, cause)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                         """
                 ).execute(arguments: [
                     row.at, row.key.app, row.key.client, row.channel, row.outcome, row.reason,
                     row.reference, row.milliseconds, row.sequence.map { Int64(clamping: $0) },
+                    row.cause,
                 ])
             }
         }

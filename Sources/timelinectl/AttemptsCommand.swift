@@ -74,11 +74,11 @@ struct AttemptsCommand: AsyncParsableCommand {
     static func text(_ page: AttemptPage) -> String {
         guard !page.attempts.isEmpty else { return "no attempts" }
         let table = TextBlock.table(
-            ["TIME", "CLIENT", "CHANNEL", "OUTCOME", "REASON", "MS", "REFERENCE"],
+            ["TIME", "CLIENT", "CHANNEL", "CAUSE", "OUTCOME", "REASON", "MS", "REFERENCE"],
             page.attempts.map {
                 [
-                    $0.time, $0.client, $0.channel, $0.outcome, $0.reason ?? "-", String($0.ms),
-                    $0.reference ?? "-",
+                    $0.time, $0.client, $0.channel, $0.cause ?? "-", $0.outcome, $0.reason ?? "-",
+                    String($0.ms), $0.reference ?? "-",
                 ]
             })
         return page.before.map { table + "\nnext page: --before \($0)" } ?? table

@@ -96,6 +96,7 @@ enum ExplanationText {
             var line = [address.type, address.pushType, address.token ?? address.url]
                 .compactMap { $0 }.joined(separator: " ")
             line += "  delivered \(address.delivered.map { "\($0)" } ?? "-")"
+            if let cause = address.cause { line += ", last push: \(cause)" }
             if let failures = address.failures, failures > 0 { line += ", \(failures) failures" }
             if let at = address.retryAt { line += ", retry at \(at)" }
             if let why = address.unusable { line += ", \(why)" }

@@ -226,6 +226,7 @@ import WidgetModel
             words("WidgetDeclaration", "properties", "configuration")
                 == all(WidgetConfigurationType.self))
         #expect(words("Attempt", "properties", "outcome") == all(PushOutcome.self))
+        #expect(words("Attempt", "properties", "cause") == all(PushCause.self))
         #expect(
             words("Attempt", "properties", "channel")
                 == NotificationChannel.pushes.map(\.rawValue))

@@ -7,14 +7,15 @@ import Testing
 
 @Suite struct PushPageTests {
     /// An operator reads these words in metrics, tables and logs.
-    @Test func `the page of pushes says what every outcome, alert and failure means`() throws {
+    @Test func `the page of pushes says what every outcome, cause, alert and failure means`() throws
+    {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(
                 path: "Deploy/push.md")
         let page = try String(contentsOf: file, encoding: .utf8)
         let words =
             PushOutcome.allCases.map(\.rawValue) + PushAlert.allCases.map(\.rawValue)
-            + APNsOutcome.Failure.allCases.map(\.rawValue)
+            + APNsOutcome.Failure.allCases.map(\.rawValue) + PushCause.allCases.map(\.rawValue)
         for word in words { #expect(page.contains("`\(word)`"), "\(word)") }
     }
 }

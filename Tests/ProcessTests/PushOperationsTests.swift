@@ -46,6 +46,7 @@ extension ProcessTests {
             #expect(world.apns.record.devices["aa01"]?.taken == 2)
             let listed = try await attempts(world, count: 3)
             #expect(listed.map { $0["outcome"] } == ["sent", "failed", "sent"])
+            #expect(listed.map { $0["cause"] } == ["manual", "manual", "no-stream"])
             #expect(listed[1]["reason"] == "BadDeviceToken")
             #expect(listed.allSatisfy { $0["client"] == "phone" && $0["channel"] == "widgets" })
             // A rejection of a push that a person requested has no effect on the device.

@@ -140,7 +140,7 @@ function standing(app, client, known, registered) {
         ...(known.streams ?? []).map((stream) => ["Stream", [`delivered up to ${number(stream.watermark)}`, stream.lagging ? [" ", badge("not reading", "warn")] : null]]),
         ...(known.addresses ?? []).map((address) => [`${say(address.pushType ?? address.type)} for ${address.for}`, [
           `delivered up to ${number(address.delivered)}`, address.underWay ? ", push in flight" : "",
-          address.failures ? `, failed ${plural(address.failures, "time")}` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "",
+          address.cause ? `, last push: ${say(address.cause)}` : "", address.failures ? `, failed ${plural(address.failures, "time")}` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "",
           address.unusable ? [": ", badge(say(address.unusable), "bad")] : "", budget(address.budget)]]),
         ...(known.removedAddresses ?? []).map((removed) => [`${say(removed.channel)}, removed`, [
           badge(removed.reason ?? "rejected", "bad"), " ", time(removed.time), ". Nothing is pushed until the app registers a new token. ",

@@ -62,6 +62,7 @@ export const deliveriesPage = {
         { title: "Client", isPlain: true, cell: (push) => h("a", { href: `#/clients/${encodeURIComponent(app)}/${encodeURIComponent(push.client)}` }, push.client) },
         { title: "Channel", isPlain: true, cell: (push) => say(push.channel) },
         { title: "Told of", isPlain: true, explains: "The push told of everything stale, up to this change", cell: (push) => push.sequence ? h("a", { href: `#/changes/${encodeURIComponent(app)}/${push.sequence}` }, `change ${number(push.sequence)}`) : "–" },
+        { title: "Pushed because", isPlain: true, cell: (push) => say(push.cause) },
         { title: "Outcome", isPlain: true, cell: (push) => [badge(push.outcome, push.outcome === "sent" ? "good" : push.outcome === "retry" ? "warn" : "bad"), push.reason ? h("div", { class: "quiet small" }, push.reason) : null] },
         { title: "Took", number: true, isExtra: true, cell: (push) => `${number(push.ms)} ms` },
         { title: "Reference", isExtra: true, cell: (push) => push.reference ? h("code", { class: "small" }, push.reference) : null },

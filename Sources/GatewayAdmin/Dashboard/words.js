@@ -127,6 +127,11 @@ export const words = {
   budget: "the device's budget is used up",
   interval: "the kind's minimum interval has not passed",
   stopped: "the push service rejects the credential or topic",
+  "no-stream": "no stream was open",
+  "not-acknowledged": "not acknowledged on the stream in time",
+  "stream-ended": "the stream ended before it was acknowledged",
+  repeat: "no contact after the last push",
+  manual: "requested by a person",
   forgotten: "the change is no longer in the log, so everything counts as stale",
 };
 

@@ -210,6 +210,7 @@ extension PushScheduler.AddressStatus {
             document.control = id
         }
         document.delivered = delivered
+        document.cause = cause?.rawValue
         document.failures = failures
         document.underWay = isUnderWay
         document.retryAt = retryAt.map(time.text)

@@ -430,7 +430,8 @@ package final class PushLoop: @unchecked Sendable {
                 key: RegistrationKey(app: order.client.app, client: order.client.client),
                 channel: order.channel, outcome: outcome.rawValue, reason: report.reason,
                 reference: report.reference, milliseconds: milliseconds,
-                sequence: order.content.sequence > 0 ? order.content.sequence : nil))
+                sequence: order.content.sequence > 0 ? order.content.sequence : nil,
+                cause: order.cause.rawValue))
         if attempts.count > Self.attemptsMax { attempts.removeFirst(Self.attemptsMax / 10) }
     }
 

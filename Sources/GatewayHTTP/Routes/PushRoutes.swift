@@ -117,6 +117,7 @@ extension PushAttemptRow {
         attempt.reason = reason
         attempt.reference = reference
         attempt.sequence = sequence
+        attempt.cause = cause
         return attempt
     }
 }

@@ -89,6 +89,42 @@ import WidgetModel
         #expect(attempts.next(now: .max) == .rest)
     }
 
+    @Test func `a push says why a stream did not suffice`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 1, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 1, now: 0)
+        #expect(attempts.addresses[0].cause == .noStream)
+        attempts.streamOpened(resuming: 1, now: 0)
+        var open = attempts
+        open.changed(at: 2, urgency: .normal, now: 30_000)
+        var broken = open
+        Self.push(&open, at: 2, now: 50_000)
+        #expect(open.addresses[0].cause == .notAcknowledged)
+        broken.streamEnded(now: 40_000)
+        Self.push(&broken, at: 2, now: 60_000)
+        #expect(broken.addresses[0].cause == .streamEnded)
+        // The change comes after the end of the stream: in its grace period, and later.
+        attempts.streamEnded(now: 30_000)
+        var late = attempts
+        attempts.changed(at: 2, urgency: .normal, now: 49_000)
+        Self.push(&attempts, at: 2, now: 50_000)
+        #expect(attempts.addresses[0].cause == .streamEnded)
+        late.changed(at: 2, urgency: .normal, now: 51_000)
+        Self.push(&late, at: 2, now: 51_000)
+        #expect(late.addresses[0].cause == .noStream)
+    }
+
+    @Test func `a repeated push and one that a person requested say so`() {
+        var attempts = Self.attempts()
+        attempts.polled()
+        attempts.changed(at: 1, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 1, now: 0)
+        Self.push(&attempts, at: 1, now: DeliveryAttempts.repeatWaits[0])
+        #expect(attempts.addresses[0].cause == .repeated)
+        attempts.resent(1, at: 2, since: 0, now: DeliveryAttempts.repeatWaits[0])
+        #expect(attempts.addresses[0].cause == .manual)
+    }
+
     @Test func `a spread push waits for its turn unless something urgent comes`() {
         var attempts = Self.attempts()
         attempts.changed(at: 1, urgency: .low, delay: 9_000, now: 0)

@@ -14,7 +14,7 @@ import WidgetModel
     ) throws -> DuePush {
         #expect(small.scheduler.resend(key, channel: channel, now: small.now) == .pushing(1))
         let orders = small.orders()
-        #expect(orders.count == 1 && orders.first?.isManual == true)
+        #expect(orders.map(\.cause) == [.manual])
         return try #require(orders.first)
     }
 

@@ -64,7 +64,7 @@ import WidgetModel
         small.wait(1)
         #expect(actions().asked == [Self.key])
         answer(.init(confirmed: 0, isStreaming: true))
-        #expect(actions().pushes.count == 1)
+        #expect(actions().pushes.map(\.cause) == [.notAcknowledged])
     }
 
     @Test func `evidence that cannot be read is asked for again`() throws {
