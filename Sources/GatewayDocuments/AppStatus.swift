@@ -34,6 +34,8 @@ package struct AppStatus: Codable, Sendable {
         package var displayName: String?
         package var recent: Quantiles?
         package var hour: Quantiles?
+        /// The reloads since the start that were not needed, as far as the gateway knows.
+        package var needless: UInt64?
 
         package init() {}
     }

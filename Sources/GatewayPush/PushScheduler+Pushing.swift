@@ -175,6 +175,14 @@ extension PushScheduler {
 
     // MARK: Results
 
+    /// Returns whether the client has acknowledged everything that a push reports.
+    package func isAcknowledged(_ push: DuePush) -> Bool {
+        push.sorts.allSatisfy { sort in
+            let lane = slot(of: push.client, sort).flatMap { lanes[$0] }
+            return lane?.attempts.confirmed ?? 0 >= push.content.sequence
+        }
+    }
+
     /// Records the result of a push. Only the first result of each push counts.
     ///
     /// - Parameter random: Spreads the retries of pushes that failed together.

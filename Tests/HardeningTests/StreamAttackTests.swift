@@ -131,6 +131,7 @@ struct StreamAttackTests {
             ("rebuilt[0].parameters", ["rebuilt": [["kind": "k", "parameters": 5]]]),
             ("rebuilt[0].ms", ["rebuilt": [["kind": "k", "ms": "soon"]]]),
             ("rebuilt[0].ms", ["rebuilt": [["kind": "k", "ms": -1]]]),
+            ("rebuilt[0].unchanged", ["rebuilt": [["kind": "k", "unchanged": "yes"]]]),
             ("failed", ["failed": "s3cr3t"]),
             ("failed[0].reason", ["failed": [["kind": "k", "reason": 5]]]),
             ("recommendations", ["recommendations": "k"]),

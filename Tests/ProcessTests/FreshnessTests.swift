@@ -17,10 +17,13 @@ extension ProcessTests {
 
         static func acknowledge(
             _ gateway: LocalGateway, _ client: GameFixture.Client, _ cursor: String,
-            _ rebuilt: [String]
+            _ rebuilt: [String], isUnchanged: Bool = false
         ) throws {
             let entries = rebuilt.map { character -> JSONValue in
-                ["kind": "detail", "parameters": ["character": .string(character)], "ms": 250]
+                [
+                    "kind": "detail", "parameters": ["character": .string(character)], "ms": 250,
+                    "unchanged": .bool(isUnchanged),
+                ]
             }
             let answer = try gateway.http().request(
                 "POST", "/v1/apps/\(GameFixture.app)/clients/\(client.name)/acks",
@@ -75,6 +78,31 @@ extension ProcessTests {
             #expect(try Self.sample(admin, "rebuild_seconds_sum") == 1.25)
             stream.close()
             #expect(gateway.terminate() == .status(0))
+        }
+
+        /// A rebuild without a difference counts once, and only if a change caused it.
+        @Test func aRebuildForNothingIsCounted() throws {
+            let gateway = try LocalGateway()
+            let admin = gateway.adminHTTP()
+            let game = try GameFixture(gateway)
+            let poller = try game.client("poller", ["a", "b"])
+            func count() throws -> Double {
+                try Self.sample(
+                    admin, "needless_reloads_total{kind=\"detail\",reason=\"unchanged\"}")
+            }
+            try game.change(gateway.http(), ["a"], run: "one")
+            let first = try game.poll(poller, since: poller.cursor).cursor
+            try Self.acknowledge(gateway, poller, first, ["a", "b"], isUnchanged: true)
+            #expect(try count() == 1, "`b` was not stale")
+            try Self.acknowledge(gateway, poller, first, ["a"], isUnchanged: true)
+            #expect(try count() == 1, "it was acknowledged before")
+            try game.change(gateway.http(), ["a"], run: "two")
+            let second = try game.poll(poller, since: first).cursor
+            try Self.acknowledge(gateway, poller, second, ["a"])
+            #expect(try count() == 1, "it shows something else")
+            let app = try admin.request("GET", "/api/apps")["apps"]?.arrayValue?.first
+            let kind = app?.objectValue?["kinds"]?.arrayValue?.first?.objectValue
+            #expect(kind?["kind"] == "detail" && kind?["needless"] == 1)
         }
 
         /// The oldest unconfirmed change, separately for clients with a stream and for others. A

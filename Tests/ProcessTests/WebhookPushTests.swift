@@ -46,6 +46,37 @@ extension ProcessTests {
             }
         }
 
+        @Test func `a push that was acknowledged before it was accepted is counted`() throws {
+            let fixture = try WebhookFixture()
+            let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)
+            try receiver.hold()
+            let answer = try fixture.register(at: "/held")
+            let client = GameFixture.Client(
+                name: "renderer",
+                token: try gateway.token(app: GameFixture.app, scope: "client", sub: "renderer"),
+                cursor: try #require(answer["cursor"]?.stringValue))
+            try game.change(gateway.http(), ["hero"], run: "one")
+            _ = try #require(try receiver.request(1))
+            let polled = try game.poll(client, since: client.cursor)
+            #expect(polled.stale == ["detail character=hero"])
+            try FreshnessTests.acknowledge(gateway, client, polled.cursor, ["hero"])
+            try receiver.release()
+            let needless =
+                "timeline_gateway_needless_reloads_total{kind=\"detail\",reason=\"acknowledged\"}"
+            try blockUntil("counted") { try gateway.metrics()[needless] == 1 }
+            func asked(_ path: String) throws -> TestHTTPAnswer {
+                try gateway.http().request(
+                    "GET", "/v1/apps/\(GameFixture.app)/\(path)", token: game.backend)
+            }
+            let explained = try asked("clients/renderer/explain")["addresses"]?.arrayValue
+            #expect(explained?.first?.objectValue?["cause"] == "no-stream")
+            try blockUntil("the attempt is listed with its cause") {
+                let attempts = try asked("attempts?client=renderer")["attempts"]?.arrayValue
+                return attempts?.first?.objectValue?["cause"] == "no-stream"
+            }
+            gateway.terminate()
+        }
+
         @Test func `an operator is shown when a webhook that fails is asked again`() throws {
             let fixture = try WebhookFixture()
             let (gateway, game, receiver) = (fixture.gateway, fixture.game, fixture.receiver)

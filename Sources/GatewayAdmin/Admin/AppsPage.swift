@@ -35,11 +35,12 @@ package final class AppsPage: Sendable {
     /// Returns every app that has a catalog, with its kinds.
     func document() async -> AppList {
         await look()
-        let kinds = sampler.kinds()
-        let looks = state.withLock { $0.apps }
+        let (kinds, looks) = (sampler.kinds(), state.withLock { $0.apps })
+        let needless = sampler.page.metrics.registry.counts(of: .needlessReloads, by: 0)
         var list = AppList()
         list.apps = catalogs.ruleSets.map { ruleSet in
-            Self.status(ruleSet, looks[ruleSet.catalog.app] ?? AppSnapshot(), kinds)
+            let look = looks[ruleSet.catalog.app] ?? AppSnapshot()
+            return Self.status(ruleSet, look, kinds, needless: needless)
         }
         return list
     }
@@ -89,7 +90,8 @@ package final class AppsPage: Sendable {
 
     private static func status(
         _ ruleSet: RuleSet, _ look: AppSnapshot,
-        _ sent: [String: (recent: HistogramCounts, hour: HistogramCounts)]
+        _ sent: [String: (recent: HistogramCounts, hour: HistogramCounts)],
+        needless: [String: UInt64]
     ) -> AppStatus {
         var status = AppStatus()
         status.app = ruleSet.catalog.app
@@ -114,6 +116,7 @@ package final class AppsPage: Sendable {
             kind.displayName = widget.displayName
             kind.recent = sent[widget.kind]?.recent.quantiles
             kind.hour = sent[widget.kind]?.hour.quantiles
+            kind.needless = needless[widget.kind]
             return kind
         }
         return status

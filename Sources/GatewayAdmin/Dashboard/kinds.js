@@ -41,6 +41,7 @@ export const kindsPage = {
           { title: "p50, 5 min", explains: "Half the notifications of the last 5 minutes came within this time of their change", number: true, cell: (kind) => seconds(kind.recent?.p50) },
           { title: "p99, 1 h", explains: "99 of 100 notifications of the last hour came within this time of their change", number: true, cell: (kind) => seconds(kind.hour?.p99) },
           { title: "Delivered, 1 h", number: true, cell: (kind) => number(kind.hour?.count ?? 0) },
+          { title: "Needless", explains: "Reloads since the gateway started that were not needed: acknowledged before the push was accepted, or rebuilt without a difference", number: true, cell: (kind) => number(kind.needless ?? 0) },
           { title: "", cell: (kind) => actionButton("Reload", () => reloadAction(app.app, kind.kind), { "aria-label": `Reload ${kind.kind}` }) },
         ], [...app.kinds].sort(staleFirst)))));
     };

@@ -52,9 +52,13 @@ extension Overview.Counts {
 
 extension MetricsRegistry {
     /// The count of a counter over all labels.
-    func count(of family: MetricFamily) -> UInt64 {
-        readings(of: family).reduce(0) { sum, reading in
-            if case .count(let count) = reading.value { sum &+ count } else { sum }
+    func count(of family: MetricFamily) -> UInt64 { counts(of: family)[""] ?? 0 }
+
+    /// The counts of a counter, as ``histograms(of:by:)`` has those of a histogram.
+    func counts(of family: MetricFamily, by label: Int? = nil) -> [String: UInt64] {
+        readings(of: family).reduce(into: [:]) { counts, reading in
+            guard case .count(let count) = reading.value else { return }
+            counts[label.map { reading.labels[$0] } ?? "", default: 0] &+= count
         }
     }
 

@@ -136,14 +136,9 @@ package final class OverviewSampler: Service {
         counts.polls = registry.count(of: .polls)
         counts.acknowledgements = registry.count(of: .acknowledgements)
         counts.rebuildFailures = registry.count(of: .rebuildFailures)
-        for reading in registry.readings(of: .pushes) {
-            guard case .count(let count) = reading.value, reading.labels.count > 1 else { continue }
-            if reading.labels[1] == "sent" {
-                counts.pushesSent &+= count
-            } else {
-                counts.pushesFailed &+= count
-            }
-        }
+        let pushes = registry.counts(of: .pushes, by: 1)
+        counts.pushesSent = pushes["sent"] ?? 0
+        counts.pushesFailed = pushes.values.reduce(0, &+) &- counts.pushesSent
         counts.cursorsAhead = page.cursors.aheadCount
         return counts
     }

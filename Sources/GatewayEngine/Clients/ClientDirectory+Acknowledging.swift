@@ -26,6 +26,11 @@ extension ClientDirectory {
             // The value comes from the client: a wrong one must not spoil the sum for good.
             metrics.rebuildSeconds.record(min(milliseconds / 1000, Self.rebuildSecondsMax))
         }
+        let unchanged = Set(rebuilt.lazy.filter(\.isUnchanged).map(\.name))
+        // A rebuild that no change caused is none of the gateway's.
+        for claim in claims where unchanged.contains(claim.name) && !claim.told.isEmpty {
+            metrics.needlessReload(of: claim.name.kind, "unchanged")
+        }
         observe(answer.confirmed, answer.channel)
         guard !recommendations.isEmpty else { return }
         let isRegistered = try await confirm(key) { _ in (recommendations, sequence) }

@@ -123,6 +123,11 @@ package final class GatewayMetrics: Sendable {
         counter(.issuerKeyFetches, [("outcome", outcome.rawValue)]).increment()
     }
 
+    /// Counts a reload that was not needed: `acknowledged` or `unchanged`.
+    func needlessReload(of kind: String, _ reason: String) {
+        counter(.needlessReloads, [("kind", kind), ("reason", reason)]).increment()
+    }
+
     /// Counts a problem with pushes that needs an operator.
     func pushEvent(_ kind: PushAlert) {
         counter(.pushEvents, [("event", kind.rawValue)]).increment()

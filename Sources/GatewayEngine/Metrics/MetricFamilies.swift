@@ -51,6 +51,12 @@ extension MetricFamily {
     static let rebuildSeconds = own(
         "rebuild_seconds", freshness, unit: "seconds",
         "Duration of rebuilds, as reported by clients.")
+    package static let needlessReloads = own(
+        "needless_reloads", .counter, labels: [kind, Label("reason", valuesMax: 2)],
+        "Reloads that were not needed, as far as the gateway knows. `acknowledged`: a push was "
+            + "accepted after its client had acknowledged all that it reports; one for several "
+            + "kinds counts as kind `several`. `unchanged`: a client reported that the timeline "
+            + "which it rebuilt for a change is equal to the one before.")
 
     // MARK: Changes
 
@@ -271,6 +277,7 @@ extension MetricFamily {
     /// All metric families.
     package static let gateway: [MetricFamily] = [
         freshnessDecided, freshnessSent, freshnessConfirmed, oldestUnconfirmed, rebuildSeconds,
+        needlessReloads,
         changesAccepted, changesDuplicate, changesUnmatched, changesBroad, decisions, collapsed,
         clients, appClients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
         streamsReplaced, streamsEnded,

@@ -403,6 +403,9 @@ package final class PushLoop: @unchecked Sendable {
             order.channel, outcome.rawValue, report.reason, seconds: Double(now - began) / 1000)
         if !order.isManual, report.result != .notSent {
             observeFreshness(order, report)
+            if outcome == .sent, scheduler.isAcknowledged(order) {
+                metrics.needlessReload(of: order.content.kindLabel, "acknowledged")
+            }
             logEnd(of: order, report, outcome, milliseconds: now - began)
         }
         tracing?.pushed(order, report, outcome, milliseconds: now - began)

@@ -218,19 +218,18 @@ struct Acknowledgement: Sendable {
         for (index, entry) in rebuilt.enumerated() {
             Self.check(entry, at: "rebuilt[\(index)]", limits: limits, faults: &faults) {
                 object, place, faults in
-                var milliseconds: Double?
-                if let time = object["ms"], time != .null {
-                    switch time {
-                    case .integer(let number): milliseconds = Double(number)
-                    case .number(let number): milliseconds = number
-                    default: milliseconds = nil
-                    }
-                    if !((milliseconds ?? -1) >= 0) {
-                        faults.add("\(place).ms", "must be a number of milliseconds, not negative")
-                    }
+                let (time, unchanged) = (object["ms"] ?? .null, object["unchanged"] ?? .null)
+                let milliseconds = time.numberValue
+                if time != .null, !((milliseconds ?? -1) >= 0) {
+                    faults.add("\(place).ms", "must be a number of milliseconds, not negative")
+                }
+                if unchanged != .null, unchanged.boolValue == nil {
+                    faults.add("\(place).unchanged", "must be true or false")
                 }
                 claims.append(
-                    RebuildReport(name: Self.name(object, limits), milliseconds: milliseconds))
+                    RebuildReport(
+                        name: Self.name(object, limits), milliseconds: milliseconds,
+                        isUnchanged: unchanged.boolValue ?? false))
             }
         }
         for (index, entry) in failed.enumerated() {

@@ -64,6 +64,21 @@ import WidgetModel
         #expect(small.orders().count == 1)
     }
 
+    @Test func `what is acknowledged before its push is accepted did not need it`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        try small.change("1")
+        let order = try #require(small.orders().first)
+        #expect(order.cause == .noStream)
+        #expect(small.scheduler.addresses(of: key, now: small.now).map(\.cause) == [.noStream])
+        small.scheduler.acknowledged(key, upTo: small.head - 1, now: small.now)
+        #expect(!small.scheduler.isAcknowledged(order))
+        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+        #expect(small.scheduler.isAcknowledged(order))
+        small.scheduler.removed(key)
+        #expect(!small.scheduler.isAcknowledged(order))
+    }
+
     @Test func `a kind is not the reason for a push again before its interval is over`() throws {
         var small = try SmallPushScheduler()
         small.scheduler.registered(device(), app: "app", now: small.now)
