@@ -81,7 +81,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     func client(
         archive: ClientArchive? = nil, mode: TimelineClientConfiguration.Mode = .stream,
         widgets: [WidgetInfo]? = nil, platform: String = "iOS",
-        buildRetryBase: Duration = .seconds(5)
+        buildRetryBase: Duration = .seconds(5), numbersBuilds: Bool = true
     ) throws -> TimelineClient {
         let configuration = try #require(
             TimelineClientConfiguration(
@@ -96,7 +96,9 @@ final class CharacterProvider: AppIntentTimelineProvider {
             widgets: try WidgetRuntime([
                 AppIntentConfiguration(
                     kind: panda.kind, intent: SelectCharacterIntent.self, provider: provider
-                ) { entry in Text("\(entry.name) \(entry.build)") }
+                ) { entry in
+                    Text(numbersBuilds ? "\(entry.name) \(entry.build)" : entry.name)
+                }
             ]),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
@@ -145,6 +147,19 @@ final class CharacterProvider: AppIntentTimelineProvider {
             let shown = try await client.timelines[unipony]?.node(at: .now, in: home(unipony))
             #expect(shown == WidgetNode(.text("Unipony 3")))
         }
+    }
+
+    @Test func aRebuildWithTheSameEntriesIsReportedAsUnchanged() async throws {
+        let client = try client(numbersBuilds: false)
+        try await running(client) {
+            await gateway.wait { $0.isBuilt }
+            try gateway.tell(told([unipony], at: cursor(11)), id: cursor(11))
+            await gateway.wait { $0.rebuilt.count == 3 }
+        }
+        let unchanged = gateway.read {
+            $0.rebuilt.map { $0.objectValue?["unchanged"]?.boolValue }
+        }
+        #expect(unchanged == [nil, nil, true])
     }
 
     @Test func aClientSurvivesRefusalsBrokenStreamsAndForgedNotifications() async throws {

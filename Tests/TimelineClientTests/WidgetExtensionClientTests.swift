@@ -209,6 +209,21 @@ import WidgetModel
         #expect(rebuilt?["ms"]?.integerValue != nil)
     }
 
+    @Test func aRebuildWithoutADifferenceIsReported() async throws {
+        let client = try client()
+        func show(_ health: Int) async throws {
+            _ = try await client.timeline(of: Self.panda) { ["health": health, "level": 2] }
+        }
+        for (sequence, health) in [(11, 1), (12, 1), (13, 3)] as [(UInt64, Int)] {
+            try polls([character("Power Panda")], at: sequence)
+            try await show(health)
+        }
+        let unchanged = gateway.read {
+            $0.rebuilt.map { $0.objectValue?["unchanged"]?.boolValue }
+        }
+        #expect(unchanged == [nil, true, nil])
+    }
+
     @Test func entriesThatRanOutAreBuiltThoughNothingChanged() async throws {
         _ = try await shown()
         try polls(at: 11)

@@ -155,6 +155,7 @@ extension TimelineClient {
             }
             // Saved before the state that records it: a crash between the two costs one more build.
             try archive?.save(timeline: drawn)
+            let isUnchanged = timelines[info]?.entries == drawn.entries
             timelines[info] = drawn
             interactions.rebuilt(info, begunAt: start, node: drawn.anyNode(at: .now))
             resumeWaiters(info, begunAt: start, drawn)
@@ -162,7 +163,7 @@ extension TimelineClient {
             handle(
                 .rebuilt(
                     info, milliseconds: Int(clamping: (now - start).milliseconds),
-                    reloadDate: timeline.reloadDate))
+                    reloadDate: timeline.reloadDate, isUnchanged: isUnchanged))
         } catch {
             let reason = Self.reason(of: error)
             resumeWaiters(info, begunAt: start, nil)

@@ -14,6 +14,8 @@ package struct Acknowledgement: Sendable, Equatable {
         package var widget: WidgetInfo
         /// The duration of the provider's build, ms.
         package var milliseconds: Int
+        /// Whether its entries are those of the one before.
+        package var isUnchanged = false
     }
 
     /// A timeline that could not be built.
@@ -48,7 +50,7 @@ package struct Acknowledgement: Sendable, Equatable {
             rebuilt: rebuilt.map {
                 AcknowledgementBody.timeline(
                     ofKind: $0.widget.kind, $0.widget.configuration, "ms",
-                    .integer(Int64($0.milliseconds)))
+                    .integer(Int64($0.milliseconds)), isUnchanged: $0.isUnchanged)
             },
             failed: failed.map {
                 AcknowledgementBody.timeline(

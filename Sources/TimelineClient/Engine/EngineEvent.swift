@@ -29,7 +29,7 @@ package enum EngineEvent: Sendable, Equatable {
     /// The stream is over, or the poll was read to its end.
     case ended(attempt: Int, Ending)
     /// A timeline was built. Its policy asks for the next one at this date; `nil` for never.
-    case rebuilt(WidgetInfo, milliseconds: Int, reloadDate: Date?)
+    case rebuilt(WidgetInfo, milliseconds: Int, reloadDate: Date?, isUnchanged: Bool = false)
     /// A timeline could not be built.
     case buildFailed(WidgetInfo, reason: String)
     /// `recommendations()` of a kind returned these items.

@@ -82,12 +82,15 @@ extension ReloadEngine {
     /// later.
     var isSettled: Bool { records.values.allSatisfy { $0.build == nil } }
 
-    mutating func rebuilt(_ info: WidgetInfo, _ milliseconds: Int, _ reloadDate: Date?) {
+    mutating func rebuilt(
+        _ info: WidgetInfo, _ milliseconds: Int, _ reloadDate: Date?, isUnchanged: Bool
+    ) {
         guard let reload = finishBuild(of: .timeline(info)) else { return }
         if let reload {
             scheduler.finished(reload, reloadDate: reloadDate, now: date, using: &generator)
         }
-        reports.rebuilt.append(.init(widget: info, milliseconds: milliseconds))
+        reports.rebuilt.append(
+            .init(widget: info, milliseconds: milliseconds, isUnchanged: isUnchanged))
         if reports.rebuilt.count > Acknowledgement.entriesMax { reports.rebuilt.removeFirst() }
     }
 

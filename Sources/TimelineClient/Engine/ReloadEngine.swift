@@ -234,8 +234,8 @@ package struct ReloadEngine: Sendable {
         case .retryHint(let wait):
             linkBackoff.rebase(wait)
         case .ended(let attempt, let ending): ended(attempt, ending)
-        case .rebuilt(let info, let milliseconds, let reloadDate):
-            rebuilt(info, milliseconds, reloadDate)
+        case .rebuilt(let info, let milliseconds, let reloadDate, let isUnchanged):
+            rebuilt(info, milliseconds, reloadDate, isUnchanged: isUnchanged)
         case .buildFailed(let info, let reason): buildFailed(info, reason)
         case .recommended(let kind, let items): recommended(kind, items)
         case .recommendFailed(let kind): recommendFailed(kind)

@@ -145,9 +145,14 @@ public actor WidgetExtensionClient {
         let start = clock.now
         // If this throws, the stored timeline keeps its own cursor and stays as stale as before.
         let value = try await build()
-        let text = (try? JSONEncoder().encode(value)).map { String(decoding: $0, as: UTF8.self) }
+        let encoder = JSONEncoder()
+        // Equal values have equal texts then, in every process.
+        encoder.outputFormatting = .sortedKeys
+        let text = (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) }
         shelf.keep(.init(cursor: asked.cursor, timeline: text), of: widget)
-        await acknowledge(widget, milliseconds: (clock.now - start).milliseconds)
+        await acknowledge(
+            widget, milliseconds: (clock.now - start).milliseconds,
+            isUnchanged: text != nil && text == kept?.timeline)
         return value
     }
 
@@ -291,7 +296,9 @@ public actor WidgetExtensionClient {
 
     /// Acknowledges a build so that the gateway need not push. Best effort: the next poll conveys
     /// the same.
-    private func acknowledge(_ widget: ConfiguredWidget, milliseconds: Int64) async {
+    private func acknowledge(
+        _ widget: ConfiguredWidget, milliseconds: Int64, isUnchanged: Bool
+    ) async {
         // The cursor covers only timelines. Recommendation sets are acknowledged by name, and this
         // client does not know when the system asked for one.
         guard let cursor = shelf.lowestCursor(of: await registration().widgets) else { return }
@@ -299,7 +306,8 @@ public actor WidgetExtensionClient {
             cursor: cursor,
             rebuilt: [
                 AcknowledgementBody.timeline(
-                    ofKind: widget.kind, widget.parameters, "ms", .integer(milliseconds))
+                    ofKind: widget.kind, widget.parameters, "ms", .integer(milliseconds),
+                    isUnchanged: isUnchanged)
             ])
         _ = try? await reconciling { digest throws(GatewayFailure) in
             try await service.acknowledge(body.json, client: client, registration: digest)

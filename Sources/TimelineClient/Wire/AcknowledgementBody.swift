@@ -20,15 +20,17 @@ struct AcknowledgementBody {
         return .object(object)
     }
 
-    /// Returns the entry of a timeline with one additional member.
+    /// Returns the entry of a timeline with one additional member, which says that the built
+    /// timeline is equal to the one before if it is.
     static func timeline(
         ofKind kind: String, _ parameters: [String: ParameterValue], _ member: String,
-        _ value: JSONValue
+        _ value: JSONValue, isUnchanged: Bool = false
     ) -> JSONValue {
         var object: JSONObject = [
             "kind": .string(kind), "parameters": parametersObject(parameters),
         ]
         object[member] = value
+        if isUnchanged { object["unchanged"] = .bool(true) }
         return .object(object)
     }
 }
