@@ -51,9 +51,11 @@ final class StreamFixture: Sendable {
     ///   - store: An open store; `nil` creates one in memory.
     ///   - clients: The clients that may open streams.
     ///   - pushes: Whether the gateway pushes, on the first of its loops.
+    ///   - configure: Changes the configuration.
     init(
         _ store: SQLiteStore? = nil, clients: [String] = ["phone", "tablet"],
-        clock: GatewayClock = .system, pushes: Bool = false
+        clock: GatewayClock = .system, pushes: Bool = false,
+        configure: (inout GatewayOperations.GatewayConfiguration) -> Void = { _ in }
     ) throws {
         let store = try store ?? SQLiteStore(inMemory: StoreConfiguration())
         self.store = store
@@ -63,6 +65,7 @@ final class StreamFixture: Sendable {
             data: "/nowhere", listen: loopback, admin: loopback)
         // Versions are sealed all the time, so that every test has some.
         configuration.coreLimits.versionRunKeys = 2
+        configure(&configuration)
         let signer = NotificationSigner(
             issuer: "https://gateway.test", lifetime: 900,
             signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
@@ -206,6 +209,16 @@ final class StreamFixture: Sendable {
         func end(_ farewell: ByteBuffer?) {
             isEnded = true
             if let id { shard.loop.execute { self.shard.close(id) } }
+        }
+
+        /// Ends the stream from the reader's side.
+        func close() async throws {
+            try await shard.loop.submit { if let id = self.id { self.shard.close(id) } }.get()
+        }
+
+        /// Returns the blocks received after the first `count`.
+        func received(after count: Int) async throws -> [ServerSentEvent] {
+            try await shard.loop.submit { Array(self.blocks.dropFirst(count)) }.get()
         }
 
         /// Returns the stale content reported so far as text, the last id, and whether the stream
