@@ -202,12 +202,6 @@ extension SQLiteStore {
     }
 
     private func markedLog() throws -> UInt64? {
-        try whileOpen {
-            try database.read { db in
-                let value = try Data.fetchOne(
-                    db, sql: "SELECT value FROM meta WHERE key = ?", arguments: [Self.markKey])
-                return value.flatMap { UInt64(String(decoding: $0, as: UTF8.self)) }
-            }
-        }
+        try meta(Self.markKey).flatMap { UInt64(String(decoding: $0, as: UTF8.self)) }
     }
 }

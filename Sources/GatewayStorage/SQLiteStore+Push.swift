@@ -28,6 +28,15 @@ extension SQLiteStore {
         }
     }
 
+    /// The database key of the sequence up to which clients are owed only what their states say.
+    static let pushesClear = "pushes clear"
+
+    /// Returns the sequence up to which clients are owed only what their push states say; 0 if none
+    /// was stored. For the start.
+    package func pushesClearUpTo() throws -> UInt64 {
+        try meta(Self.pushesClear).flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0
+    }
+
     /// Returns the provider tokens of all issuers.
     package func providerTokens() async throws -> [ProviderTokenRow] {
         try await reading {

@@ -72,11 +72,17 @@ extension SQLiteStore {
     /// Returns the names of the key rings that exist beside the database; `nil` if none were ever
     /// recorded.
     package func notedRings() throws -> [String]? {
+        try meta(Self.noted).map {
+            String(decoding: $0, as: UTF8.self).split(separator: " ").map(String.init)
+        }
+    }
+
+    /// Returns the value stored under a key of the database.
+    func meta(_ key: String) throws -> Data? {
         try whileOpen {
-            try database.read { db in
+            try database.read {
                 try Data.fetchOne(
-                    db, sql: "SELECT value FROM meta WHERE key = ?", arguments: [Self.noted]
-                ).map { String(decoding: $0, as: UTF8.self).split(separator: " ").map(String.init) }
+                    $0, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key])
             }
         }
     }
@@ -101,15 +107,7 @@ extension SQLiteStore {
 
     /// Returns whether the stored push state predates an epoch that voided all cursors, so that its
     /// positions are void.
-    package func hasVoidPositions() throws -> Bool {
-        try whileOpen {
-            try database.read { db in
-                try Bool.fetchOne(
-                    db, sql: "SELECT count(*) FROM meta WHERE key = ?",
-                    arguments: [Self.voidPositions]) ?? false
-            }
-        }
-    }
+    package func hasVoidPositions() throws -> Bool { try meta(Self.voidPositions) != nil }
 
     /// Replaces void push states by current ones. They are on disk when this returns.
     package func replaceVoidPositions(with rows: [PushClientRow]) throws {

@@ -25,6 +25,11 @@ extension StoreTransaction {
         }
     }
 
+    /// Stores the sequence up to which clients are owed only what their push states say.
+    package mutating func putPushes(clearUpTo sequence: UInt64) throws {
+        try setMeta(SQLiteStore.pushesClear, Data(String(sequence).utf8))
+    }
+
     /// Appends attempts, which get their numbers here.
     package mutating func appendPushAttempts(_ rows: some Sequence<PushAttemptRow>) throws {
         for row in rows {

@@ -37,6 +37,11 @@ import Testing
         }
         try await store.close()
         store = try SQLiteStore(directory: directory.path)
+        #expect(try store.pushesClearUpTo() == 0)
+        for clear in [7, UInt64.max] {
+            _ = try await store.write(cost: 0) { try $0.putPushes(clearUpTo: clear) }
+            #expect(try store.pushesClearUpTo() == clear)
+        }
         let found = try clients(store)
         #expect(found.map(\.key.client) == ["c0", "c1", "c3", "c4"])
         #expect(found[1].payload == Data("new".utf8))
