@@ -85,7 +85,7 @@ package struct Engine: Sendable {
                 scheduler: try PushScheduler(
                     replay.shard, terms: configuration.push, hash: replay.hashes.stored,
                     restoredFrom: store, registry, clock: clock),
-                epoch: epochs.epoch, clock: clock, metrics: services.metrics,
+                registry: registry, epoch: epochs.epoch, clock: clock, metrics: services.metrics,
                 tracing: services.tracing, logger: logger, pushLogger: services.pushLogger)
         }
         let parts = EngineParts(

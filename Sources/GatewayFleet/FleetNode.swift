@@ -61,17 +61,18 @@ package final class FleetNode: Service {
                 metadata: ["app": "\($0.app)", "client": "\($0.client)", "reason": "\($1)"])
         }
         let pushes = FleetPushes(hashes, seal, onUnreadableRow: onUnreadableRow)
+        let registry = Registry(streamsMax: configuration.streamsPerClient)
         let push = PushLoop(
             loop: pushLoop,
             scheduler: PushScheduler(
                 state.shard, terms: configuration.push, hash: hashes.store.stored, isShared: true),
-            partitions: PushPartitions { Int32(hashes.key(of: $0).part) }, epoch: history.epoch,
-            clock: services.clock, metrics: services.metrics, tracing: services.tracing,
-            logger: services.logger, pushLogger: services.pushLogger)
+            partitions: PushPartitions { Int32(hashes.key(of: $0).part) }, registry: registry,
+            epoch: history.epoch, clock: services.clock, metrics: services.metrics,
+            tracing: services.tracing, logger: services.logger,
+            pushLogger: services.pushLogger)
         pushes.use(push)
         let parts = EngineParts(
-            configuration, from: state,
-            registry: Registry(streamsMax: configuration.streamsPerClient),
+            configuration, from: state, registry: registry,
             cursors: CursorCodec(seal: CursorSeal(hashes.store.stored), history: history),
             push: push, services: services)
         let follower = FleetFollower(

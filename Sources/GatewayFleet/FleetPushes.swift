@@ -111,7 +111,8 @@ package final class FleetPushes: SharedPushes {
             for row in found {
                 progress[ClientKey(row.name)] = PushPartitions.Progress(
                     saved: try? PushClientPayload.read(Data(row.payload)),
-                    told: UInt64(clamping: row.isOwed ? row.told : max(row.told, clear)))
+                    told: UInt64(clamping: row.isOwed ? row.told : max(row.told, clear)),
+                    clear: UInt64(clamping: clear))
             }
             return .progress(id, progress, asOf: position)
         }

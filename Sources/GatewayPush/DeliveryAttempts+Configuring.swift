@@ -32,10 +32,7 @@ extension DeliveryAttempts {
     }
 
     /// Makes the budget and the stops be checked again.
-    ///
-    /// - Parameter delay: The delay of the resulting pushes, ms.
-    package mutating func askAgain(after delay: Int64, now: Int64) {
+    package mutating func askAgain() {
         for index in addresses.indices { addresses[index].withheldUntil = .min }
-        if delay > 0 { heldUntil = max(heldUntil, now.later(by: delay)) }
     }
 }

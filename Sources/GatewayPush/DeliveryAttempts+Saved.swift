@@ -11,6 +11,8 @@ extension DeliveryAttempts {
         package var latest: UInt64
         /// The sequence up to which everything was confirmed.
         package var confirmed: UInt64
+        /// The sequence up to which nothing was owed when the oldest unreported change came.
+        package var told: UInt64
         /// The urgency as a number: 0...3, from very low to high.
         package var urgency: UInt8
         /// Whether the client ever polled or acknowledged.
@@ -24,12 +26,13 @@ extension DeliveryAttempts {
 
         /// Creates the persisted form.
         package init(
-            savedAt: Int64, latest: UInt64, confirmed: UInt64, urgency: UInt8,
+            savedAt: Int64, latest: UInt64, confirmed: UInt64, told: UInt64, urgency: UInt8,
             isKnownToAnswer: Bool, held: Int64, grace: Int64, addresses: [SavedAddress]
         ) {
             self.savedAt = savedAt
             self.latest = latest
             self.confirmed = confirmed
+            self.told = told
             self.urgency = urgency
             self.isKnownToAnswer = isKnownToAnswer
             self.held = held
@@ -82,7 +85,7 @@ extension DeliveryAttempts {
     /// Returns the attempts in persisted form.
     package func saved(now: Int64, wall: Int64) -> Saved {
         Saved(
-            savedAt: wall, latest: latest, confirmed: confirmed, urgency: urgency.rank,
+            savedAt: wall, latest: latest, confirmed: confirmed, told: told, urgency: urgency.rank,
             isKnownToAnswer: isKnownToAnswer, held: heldUntil.elapsed(since: now),
             grace: graceLeft(now: now),
             addresses: addresses.map {
@@ -111,6 +114,7 @@ extension DeliveryAttempts {
         }
         latest = saved.latest
         confirmed = saved.confirmed
+        told = saved.told
         urgency = Urgency(rank: saved.urgency)
         isKnownToAnswer = saved.isKnownToAnswer
         heldUntil = end(of: saved.held)

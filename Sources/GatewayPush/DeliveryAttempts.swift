@@ -14,6 +14,9 @@ package struct DeliveryAttempts: Sendable {
     /// The grace period, ms: the time for a client to confirm a change sent on a stream, and to
     /// reconnect after its stream ended.
     package static let grace: Int64 = 20_000
+    /// The interval at which the id of a client's streams is checked while a collapse window keeps
+    /// it below a change, ms.
+    static let idInterval: Int64 = 5_000
     /// The number of repeated pushes to a client that usually polls or acknowledges, but did not.
     package static let repeatsMax = 3
     /// The waits for the client to poll or acknowledge after each push, ms.
@@ -25,9 +28,11 @@ package struct DeliveryAttempts: Sendable {
     package struct Address: Sendable, Hashable {
         /// The hash that identifies the address; another token is another address.
         package let id: UInt64
-        /// The sequence up to which everything was delivered by accepted pushes.
+        /// The sequence up to which nothing is owed here: accepted pushes reported it, or it did
+        /// not concern the client. It follows the log only when a change comes.
         package internal(set) var delivered: UInt64 = 0
-        /// The sequence after which the last accepted push reported changes; 0 if it reported
+        /// The sequence after which the last accepted push reported changes, together with those
+        /// before it that a client known to answer has not reacted to; 0 if they reported
         /// everything, and before the first push.
         package internal(set) var spokeSince: UInt64 = 0
         /// The sequence up to which no push is repeated, after a permanent rejection.
@@ -100,9 +105,6 @@ package struct DeliveryAttempts: Sendable {
     package internal(set) var isKnownToAnswer = false
     /// Whether a stream was open at another node when that was last read.
     var isStreamingElsewhere = false
-    /// The sequence up to which nothing was stale any more at the last check. Not persisted,
-    /// because the check can be repeated.
-    package internal(set) var moot: UInt64 = 0
     /// The addresses in order of preference.
     package internal(set) var addresses: [Address] = []
 
@@ -110,33 +112,35 @@ package struct DeliveryAttempts: Sendable {
     var streams = 0
     /// The end of the grace period for a client whose stream opened or ended.
     var graceUntil = Int64.min
-    /// The changes sent on a stream, each with the end of its grace period. Bounded: the last entry
+    /// The changes sent on a stream, each with the end of its grace period, and whether the id of
+    /// the streams has passed it, so that a cursor can confirm it. Bounded: the last entry
     /// represents all later changes.
-    var carried: [(sequence: UInt64, until: Int64)] = []
+    var carried: [(sequence: UInt64, until: Int64, isPassed: Bool)] = []
     /// The latest change that was not sent on a stream.
     var uncarried: UInt64 = 0
     /// The time until which the change is spread.
     var heldUntil = Int64.min
     /// The time of the oldest change waiting to be pushed.
     var pendingSince = Int64.min
-    /// The first change that no address has accepted a push for, while ``isUnreported``.
-    var unreportedFrom: UInt64 = 1
+    /// The sequence up to which nothing was owed when the oldest unreported change came.
+    var told: UInt64 = 0
     /// The maximum number of separate entries for changes sent on a stream.
     private static let carriedMax = 8
 
-    /// Creates an instance that owes nothing: the client has been notified of everything up to
-    /// `confirmed`.
-    package init(confirmed: UInt64 = 0) {
-        self.confirmed = confirmed
+    /// Creates an instance that owes nothing: the client has confirmed everything up to
+    /// `confirmed`, and was told everything up to `told`.
+    package init(confirmed: UInt64 = 0, told: UInt64 = 0) {
+        (self.confirmed, self.told) = (confirmed, told)
     }
 
-    /// Whether any change is neither confirmed nor known to be irrelevant.
-    package var isOwed: Bool { latest > max(confirmed, moot) }
+    /// Whether any change is not confirmed.
+    package var isOwed: Bool { latest > confirmed }
 
     /// Whether a change is owed that no address has accepted a push for.
-    package var isUnreported: Bool {
-        isOwed && !addresses.contains { max($0.delivered, $0.givenUp) >= latest }
-    }
+    package var isUnreported: Bool { isOwed && reported < latest }
+
+    /// The sequence up to which every change was confirmed or accepted by an address.
+    var reported: UInt64 { addresses.reduce(max(told, confirmed)) { max($0, $1.delivered) } }
 
     // MARK: Events of the client
 
@@ -146,16 +150,24 @@ package struct DeliveryAttempts: Sendable {
     ///   - since: The sequence up to which no change affects the client that is not owed already;
     ///     `nil` for all before this one.
     ///   - delay: The delay of its push when spread, ms; waiting changes are not delayed.
+    ///   - isNarrow: Whether streams that are limited to some kinds carry it.
+    ///   - id: The id of the streams, up to which they sent everything.
     package mutating func changed(
         at sequence: UInt64, after since: UInt64? = nil, urgency: Urgency, delay: Int64 = 0,
-        now: Int64
+        isNarrow: Bool = false, sentUpTo id: UInt64 = .max, now: Int64
     ) {
         guard sequence > latest else { return }
         let wasPending = isPending
-        if !isUnreported { unreportedFrom = since.map { $0 + 1 } ?? sequence }
+        let since = since ?? sequence - 1
+        let base = settled(at: since, now: now)
+        told = max(told, base)
+        for index in addresses.indices {
+            let isTold = !isOwed || addresses[index].delivered >= latest
+            addresses[index].delivered = max(addresses[index].delivered, isTold ? since : base)
+            addresses[index].withheldUntil = .min
+        }
         latest = sequence
-        carry(sequence, now)
-        for index in addresses.indices { addresses[index].withheldUntil = .min }
+        carry(sequence, isCarried: streams > 0 || isNarrow, sentUpTo: id, now)
         if wasPending {
             if urgency.rank > self.urgency.rank { self.urgency = urgency }
             heldUntil = min(heldUntil, now.later(by: delay))
@@ -166,15 +178,31 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
-    /// Records that an open stream carries a change, which starts its grace period.
-    private mutating func carry(_ sequence: UInt64, _ now: Int64) {
-        guard streams > 0 else {
+    /// Records whether an open stream carries a change, which starts its grace period.
+    private mutating func carry(
+        _ sequence: UInt64, isCarried: Bool, sentUpTo id: UInt64, _ now: Int64
+    ) {
+        guard isCarried else {
             uncarried = sequence
             carried.removeAll()
             return
         }
         if carried.count == Self.carriedMax { carried.removeLast() }
-        carried.append((sequence, now.later(by: Self.grace)))
+        carried.append((sequence, now, false))
+        streamsSent(upTo: id, now: now)
+    }
+
+    /// Whether a change waits for the id of the streams to pass it.
+    var awaitsID: Bool { carried.last?.isPassed == false }
+
+    /// Records the id of the client's streams. The grace period of a change begins when the id has
+    /// passed it: no cursor of the client can confirm it before.
+    mutating func streamsSent(upTo id: UInt64, now: Int64) {
+        for index in carried.indices where !carried[index].isPassed {
+            let isPassed = carried[index].sequence <= id
+            carried[index].isPassed = isPassed
+            carried[index].until = now.later(by: isPassed ? Self.grace : Self.idInterval)
+        }
     }
 
     /// Returns the end of the grace period in which streams can deliver changes that an address has
@@ -214,21 +242,36 @@ package struct DeliveryAttempts: Sendable {
     }
 
     /// Sets the client's registered addresses, in order. Addresses it had before keep their state.
-    /// New subscriptions may be stale because of changes that were irrelevant before.
-    package mutating func register(_ ids: [UInt64]) {
-        moot = 0
-        addresses = ids.map { id in addresses.first { $0.id == id } ?? Address(id: id) }
+    package mutating func register(_ ids: [UInt64], now: Int64 = .min) {
+        told = settled(at: max(told, latest), now: now)
+        addresses = ids.map { id in
+            var address = address(id) ?? Address(id: id)
+            address.delivered = max(address.delivered, told)
+            return address
+        }
+    }
+
+    /// Returns the sequence up to which no address has anything to report. While nothing is owed,
+    /// it moves with the log.
+    ///
+    /// What one address accepted goes to no other, except where it may not have arrived: the client
+    /// is known to answer and has not, or has not had the time.
+    private func settled(at position: UInt64, now: Int64) -> UInt64 {
+        let silent = addresses.filter {
+            $0.awaitsSign && $0.delivered > confirmed && (isKnownToAnswer || now < $0.repeatAt)
+        }
+        return silent.map(\.spokeSince).min() ?? (isUnreported ? reported : position)
     }
 
     /// Handles the loss of a log tail: confirmations and deliveries become void, and everything is
-    /// owed as of `head`.
+    /// owed as of `head`, which open streams report, too.
     package mutating func forgetPositions(head: UInt64, now: Int64) {
         latest = head
-        uncarried = head
+        (uncarried, carried) = (0, [])
+        carry(head, isCarried: streams > 0, sentUpTo: head, now)
         pendingSince = now
-        unreportedFrom = 1
+        told = 0
         confirmed = 0
-        moot = 0
         for index in addresses.indices {
             addresses[index].delivered = 0
             addresses[index].spokeSince = 0
@@ -263,7 +306,7 @@ package struct DeliveryAttempts: Sendable {
                 continue
             } else if isKnownToAnswer, address.awaitsSign {
                 if address.isExhausted(at: latest) { continue }
-                due = max(address.repeatAt, address.firstPush)
+                due = max(address.repeatAt, heldUntil, address.firstPush)
             } else {
                 break
             }
@@ -282,40 +325,26 @@ package struct DeliveryAttempts: Sendable {
     }
 
     /// Returns the sequence after which a push sent now must report changes to an address. A
-    /// repeated push reports everything unconfirmed.
+    /// repeated push reports what those before it did.
     package func unsaid(at id: UInt64) -> UInt64 {
-        guard let address = addresses.first(where: { $0.id == id }),
-            address.delivered < latest
-        else { return confirmed }
-        return max(confirmed, address.delivered)
+        guard let address = address(id) else { return confirmed }
+        let isRepeat = address.delivered >= latest && address.awaitsSign
+        return max(confirmed, isRepeat ? address.spokeSince : address.delivered)
     }
 
     /// Returns whether an address accepted a push that reported everything.
     package func hasHeardAll(at id: UInt64) -> Bool {
-        addresses.contains { $0.id == id && $0.delivered >= latest }
+        address(id).map { $0.delivered >= latest } ?? false
     }
 
-    /// Returns the sequence after which the last push accepted by an address reported changes; 0 if
-    /// it accepted none.
-    package func spokeSince(at id: UInt64) -> UInt64 {
-        addresses.first { $0.id == id }?.spokeSince ?? 0
-    }
-
-    /// Returns the number of consecutive failures of an address.
-    package func failures(at id: UInt64) -> Int {
-        addresses.first { $0.id == id }?.failures ?? 0
-    }
-
-    /// Returns whether the push in flight to an address is the one composed at `position`. An
-    /// address that was removed and registered again has no earlier pushes.
-    package func isUnderWay(_ id: UInt64, at position: UInt64) -> Bool {
-        addresses.contains { $0.id == id && $0.underWay?.position == position }
-    }
+    /// Returns the state of an address; `nil` if it is not registered.
+    package func address(_ id: UInt64) -> Address? { addresses.first { $0.id == id } }
 
     /// Records that nothing was stale at `position` when a push was due: the change affects no
-    /// current subscription.
+    /// current subscription, and nothing is owed.
     package mutating func nothingIsStale(at position: UInt64) {
-        moot = max(moot, position)
+        latest = confirmed
+        told = max(told, position)
     }
 
     /// Records that a push to the address was composed at `position`, reporting changes after
@@ -331,12 +360,14 @@ package struct DeliveryAttempts: Sendable {
 
     /// Records that the address accepted the push.
     package mutating func delivered(_ id: UInt64, now: Int64) {
+        let isKnown = isKnownToAnswer
         update(id) { address, _ in
             guard let push = address.underWay else { return }
             address.underWay = nil
             address.failures = 0
             address.delivered = max(address.delivered, push.position)
-            address.spokeSince = push.since
+            address.spokeSince =
+                isKnown && address.awaitsSign ? min(address.spokeSince, push.since) : push.since
             address.awaitsSign = !push.wasHeardOf
             if push.isRepeat, !push.wasHeardOf {
                 address.repeats = min(address.repeats + 1, Self.repeatsMax)
@@ -419,7 +450,7 @@ package struct DeliveryAttempts: Sendable {
         return false
     }
 
-    private mutating func confirm(_ cursor: UInt64) {
+    mutating func confirm(_ cursor: UInt64) {
         guard cursor > confirmed else { return }
         confirmed = cursor
         carried.removeAll { $0.sequence <= cursor }
@@ -444,21 +475,5 @@ package struct DeliveryAttempts: Sendable {
     private mutating func update(_ id: UInt64, _ change: (inout Address, UInt64) -> Void) {
         guard let index = addresses.firstIndex(where: { $0.id == id }) else { return }
         change(&addresses[index], latest)
-    }
-}
-
-extension Urgency {
-    /// The urgency as a persisted number.
-    var rank: UInt8 {
-        switch self {
-        case .veryLow: 0
-        case .low: 1
-        case .normal: 2
-        case .high: 3
-        }
-    }
-
-    init(rank: UInt8) {
-        self = Self.allCases.first { $0.rank == rank } ?? .normal
     }
 }

@@ -1,11 +1,9 @@
 import GatewayCore
 import WidgetModel
 
-/// A category of a client's content that is pushed separately: it becomes stale, is confirmed and
-/// is checked independently of the others.
+/// A category of a client's content: it becomes stale, is confirmed and is checked independently of
+/// the others. A push reports all categories that have its address and something to report.
 package enum PushCategory: Sendable, Hashable {
-    /// All content in one push: the client has no APNs address.
-    case everything
     /// The timelines and their relevance.
     case timelines
     /// The recommendation sets.
@@ -13,28 +11,23 @@ package enum PushCategory: Sendable, Hashable {
     /// A single placed control.
     case control(id: String)
 
-    /// Returns the categories of a client with pushes, each with its addresses in the client's
-    /// order of preference.
+    /// Returns the categories of a client, each with its addresses in the client's order of
+    /// preference; some have none.
     static func all(
         of registration: ClientRegistration
     ) -> [(sort: PushCategory, addresses: [DeliveryAddress])] {
-        let own = registration.controls.compactMap(\.delivery)
-        let hasAPNs = (registration.delivery + own).contains { $0.apns != nil }
-        guard hasAPNs else {
-            let webhooks = registration.delivery.filter(\.isWebhook)
-            return webhooks.isEmpty ? [] : [(.everything, webhooks)]
-        }
         func shared(_ type: APNsPushType) -> [DeliveryAddress] {
             registration.delivery.filter { $0.isWebhook || $0.apns?.type == type }
         }
-        var sorts: [(sort: PushCategory, addresses: [DeliveryAddress])] = [
-            (.timelines, shared(.widgets)), (.recommendations, shared(.background)),
-        ]
-        for control in registration.controls {
-            let addresses = control.delivery.map { [$0] } ?? shared(.controls)
-            sorts.append((.control(id: control.id), addresses.filter { $0 != .stream }))
+        // Most clients have no sets, of which a webhook could be told.
+        let sets = shared(.background).filter {
+            !$0.isWebhook || !registration.recommendations.isEmpty
         }
-        return sorts.filter { !$0.addresses.isEmpty }
+        return [(.timelines, shared(.widgets)), (.recommendations, sets)]
+            + registration.controls.map { control in
+                let addresses = control.delivery.map { [$0] } ?? shared(.controls)
+                return (.control(id: control.id), addresses.filter { $0 != .stream })
+            }
     }
 }
 
@@ -64,22 +57,12 @@ extension DeliveryAddress {
 }
 
 extension ClientRecord {
-    /// Returns the client with only the content of a category.
-    func narrowed(to sort: PushCategory) -> ClientRecord {
+    /// Returns the client with only the content of some categories.
+    func narrowed(to sorts: [PushCategory]) -> ClientRecord {
         var registration = registration
-        switch sort {
-        case .everything: return self
-        case .timelines:
-            registration.recommendations = []
-            registration.controls = []
-        case .recommendations:
-            registration.widgets = []
-            registration.controls = []
-        case .control(let id):
-            registration.widgets = []
-            registration.recommendations = []
-            registration.controls.removeAll { $0.id != id }
-        }
+        if !sorts.contains(.timelines) { registration.widgets = [] }
+        if !sorts.contains(.recommendations) { registration.recommendations = [] }
+        registration.controls.removeAll { !sorts.contains(.control(id: $0.id)) }
         return ClientRecord(
             client: client, registration: registration, attributes: origins,
             confirmed: confirmed, since: since, addressedAt: addressedAt)

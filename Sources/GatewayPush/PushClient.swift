@@ -67,8 +67,6 @@ struct PushTarget: Sendable {
     let sort: PushCategory
     var record: ClientRecord
     var attempts: DeliveryAttempts
-    /// The sequence up to which the client acknowledged.
-    var acknowledged: UInt64 = 0
     /// The latest time of the next evaluation.
     var due: Int64?
 

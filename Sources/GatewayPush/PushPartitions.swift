@@ -25,10 +25,12 @@ package struct PushPartitions: Sendable {
         package let saved: PushScheduler.SavedClient?
         /// The sequence up to which it was told everything.
         package let told: UInt64
+        /// The sequence up to which it is owed only what its state says.
+        package let clear: UInt64
 
         /// Creates progress.
-        package init(saved: PushScheduler.SavedClient?, told: UInt64) {
-            (self.saved, self.told) = (saved, told)
+        package init(saved: PushScheduler.SavedClient?, told: UInt64, clear: UInt64 = 0) {
+            (self.saved, self.told, self.clear) = (saved, told, saved == nil ? 0 : clear)
         }
     }
 

@@ -4,69 +4,93 @@ import WidgetModel
 extension PushScheduler {
     // MARK: Registrations
 
-    /// Applies a first or changed registration of a client. Owed notifications stay owed.
-    package mutating func registered(_ record: ClientRecord, app: String, now: Int64) {
+    /// Applies a first or changed registration of a client. Owed notifications stay owed, and
+    /// nothing else is.
+    ///
+    /// - Parameter heard: The contact of a client that had no address until now.
+    package mutating func registered(
+        _ record: ClientRecord, app: String, heard: Evidence = .none, now: Int64
+    ) {
         let key = ClientKey(app: app, client: record.client)
-        register(record, key, saved: nil, told: nil, now: now, wall: 0)
+        for slot in register(record, key, heard: heard, now: now) { look(slot, now: now) }
     }
 
-    /// Restores a client from before the start of the program, with its persisted state.
+    /// Restores a client from before the start of the program, with its persisted state. Nothing is
+    /// pushed to it before ``lookAtRestored(now:)``.
     ///
     /// Clients are restored in the order in which they stated their addresses, so that a token
     /// belongs to the last of them.
     ///
-    /// - Parameter told: The sequence up to which another node told the client everything; 0 if
-    ///   that is not known.
+    /// - Parameters:
+    ///   - told: The sequence up to which the client was told everything; 0 if that is not known.
+    ///   - clear: The sequence up to which it is owed only what its persisted state says; 0 if that
+    ///     is not known.
     package mutating func restore(
-        _ record: ClientRecord, app: String, _ saved: SavedClient?, told: UInt64 = 0, now: Int64,
-        wall: Int64
+        _ record: ClientRecord, app: String, _ saved: SavedClient?, told: UInt64 = 0,
+        clear: UInt64 = 0, now: Int64, wall: Int64
     ) {
         let key = ClientKey(app: app, client: record.client)
-        register(record, key, saved: saved, told: told, now: now, wall: wall)
+        let slots = register(
+            record, key, saved, told: told, clear: max(told, clear), now: now, wall: wall)
+        for slot in slots {
+            if let stream = lanes[slot]?.stream { restored.append(stream) }
+        }
     }
 
+    /// Begins to push to the clients that were restored.
+    package mutating func lookAtRestored(now: Int64) {
+        guard !restored.isEmpty else { return }
+        let slots = restored.filter { lanes[Int($0.slot)]?.stream == $0 }.map { Int($0.slot) }
+        restored = []
+        lookTogether(slots, now: now)
+    }
+
+    /// Returns the slots of the client's categories.
     private mutating func register(
-        _ record: ClientRecord, _ key: ClientKey, saved: SavedClient?, told: UInt64?, now: Int64,
-        wall: Int64
-    ) {
+        _ record: ClientRecord, _ key: ClientKey, _ saved: SavedClient? = nil, told: UInt64 = 0,
+        clear: UInt64 = 0, heard: Evidence = .none, now: Int64, wall: Int64 = 0
+    ) -> [Int] {
+        guard record.isPushable || clients[key] != nil || saved != nil else { return [] }
         var client = clients[key] ?? PushClient(record)
         client.record = record
-        var attempts: [PushCategory: DeliveryAttempts] = [:]
+        client.told = max(client.told, told)
+        // What is known of each category, and the sequence up to which that is complete.
+        var known: [PushCategory: (attempts: DeliveryAttempts, position: UInt64)] = [:]
         for slot in client.slots {
             guard let lane = lanes[slot] else { continue }
-            attempts[lane.sort] = lane.attempts
+            known[lane.sort] = (lane.attempts, shard.heartbeat(lane.stream) ?? 0)
             shard.close(lane.stream)
             lanes[slot] = nil
         }
         client.slots = []
-        // One that registers has built what it shows.
-        client.told = max(client.told, told ?? (clients[key] == nil ? position : 0))
         if let saved {
             client.budget = saved.budget.map {
                 PushBudget($0, terms.budget, now: now, wall: wall)
             }
-            for lane in saved.lanes {
-                attempts[lane.sort] = DeliveryAttempts(lane.attempts, now: now, wall: wall)
+            for (sort, state) in saved.lanes {
+                let attempts = DeliveryAttempts(state, now: now, wall: wall)
+                known[sort] = (attempts, max(attempts.reported, clear))
             }
-        }
-        let sorts = PushCategory.all(of: record.registration)
-        guard !sorts.isEmpty else {
-            if clients[key] != nil { forget(key) }
-            return
         }
         let isNamedAgain = record.addressedAt != client.addressedAt
         client.addressedAt = record.addressedAt
         let before = client.addresses
         client.addresses = [:]
+        let sorts = PushCategory.all(of: record.registration)
         for address in sorts.flatMap(\.addresses) {
             let id = address.id(hash)
             client.addresses[id] = before[id] ?? PushAddress(address)
             if isNamedAgain, client.addresses[id]?.webhook?.disabled != nil {
                 client.addresses[id]?.webhook?.enable()
-                for (sort, _) in attempts { attempts[sort]?.setUsable(id, true) }
+                for sort in known.keys { known[sort]?.attempts.setUsable(id, true) }
             }
-            if let known = saved?.addresses.first(where: { $0.id == id }) {
-                client.addresses[id]?.take(known, now: now, wall: wall)
+            if let address = saved?.addresses.first(where: { $0.id == id }) {
+                client.addresses[id]?.take(address, now: now, wall: wall)
+            }
+        }
+        if before.isEmpty {
+            for sort in known.keys where sort != .recommendations {
+                known[sort]?.attempts.confirm(heard.confirmed)
             }
         }
         clients[key] = client
@@ -75,41 +99,53 @@ extension PushScheduler {
             release(address.address, key)
         }
         for address in client.addresses.values { claim(address.address, for: key) }
-        for (sort, addresses) in sorts {
-            open(
-                sort, addresses: addresses.map { $0.id(hash) }, record: record.narrowed(to: sort),
-                client: key, attempts: attempts[sort], told: told ?? 0, now: now)
+        // A new category begins where the others are: who registers builds what is new. Sets depend
+        // on their own confirmations.
+        let others = known.filter { $0.key != .recommendations }.values.map {
+            $0.attempts.told(at: $0.position)
         }
+        let begin = max(record.since, heard.confirmed, clear, others.min() ?? 0)
+        for (sort, addresses) in sorts where !addresses.isEmpty || known[sort] != nil {
+            let since = sort == .recommendations ? 1 : begin
+            let new = DeliveryAttempts(confirmed: min(since, record.since), told: since)
+            open(
+                sort, addresses: addresses.map { $0.id(hash) }, record: record.narrowed(to: [sort]),
+                client: key, known[sort]?.attempts ?? new, after: known[sort]?.position ?? since,
+                isStreaming: before.isEmpty && heard.isStreaming, now: now)
+        }
+        return clients[key]?.slots ?? []
     }
 
-    /// Opens the stream of a category, and checks what is stale already.
+    /// Opens the stream of a category, and checks what became stale after a sequence.
     private mutating func open(
         _ sort: PushCategory, addresses: [UInt64], record: ClientRecord, client key: ClientKey,
-        attempts known: DeliveryAttempts?, told: UInt64, now: Int64
+        _ known: DeliveryAttempts, after since: UInt64, isStreaming: Bool, now: Int64
     ) {
         guard
             let stream = shard.open(
                 record, app: key.app, since: .after(shard.position), kinds: nil)
         else { return }
         shard.clearOutput()
-        var attempts = known ?? DeliveryAttempts(confirmed: record.since)
-        attempts.register(addresses)
+        var attempts = known
+        attempts.streams = streams[key]?.count { $0 == nil } ?? 0
+        attempts.register(addresses, now: now)
         for id in addresses {
             guard let address = clients[key]?.addresses[id]?.address else { continue }
             attempts.setConfigured(id, reaches(address, of: key.app))
         }
         let slot = Int(stream.slot)
         while lanes.count <= slot { lanes.append(nil) }
-        let since = max(attempts.confirmed, told)
         let stale = shard.poll(record, app: key.app, since: point(sort, since), kinds: nil)
         if let stale, !stale.isEmpty {
-            attempts.changed(at: stale.sequence, after: since, urgency: .normal, now: now)
+            attempts.changed(
+                at: stale.sequence, after: min(since, max(stale.sequence, 1) - 1),
+                urgency: .normal, now: now)
         }
-        if told > 0 { attempts.takeOver(told: told) }
+        // The loop of the stream reports it a moment later.
+        if isStreaming { attempts.streamIsOpenElsewhere(sentUpTo: position, now: now) }
         lanes[slot] = PushTarget(
             stream: stream, client: key, sort: sort, record: record, attempts: attempts)
         clients[key]?.slots.append(slot)
-        look(slot, now: now)
     }
 
     /// Records a client's confirmation of recommendation sets.
@@ -119,9 +155,9 @@ extension PushScheduler {
             clients[key]?.record = known.confirming(record.confirmed)
         }
         visit(key, now: now) { lane, scheduler in
-            guard lane.sort.hasSets else { return }
+            guard lane.sort == .recommendations else { return }
             lane.record = lane.record.confirming(record.confirmed)
-            lane.attempts.acknowledged(scheduler.confirmed(lane, by: lane.acknowledged))
+            lane.attempts.acknowledged(scheduler.confirmed(lane, by: 0))
         }
     }
 
@@ -175,16 +211,39 @@ extension PushScheduler {
 
     // MARK: Activity of clients
 
-    /// Records the opening of a stream at a cursor; 0 when everything was stale for it.
-    package mutating func streamOpened(_ key: ClientKey, resuming cursor: UInt64, now: Int64) {
+    /// Records the opening of a stream.
+    ///
+    /// - Parameters:
+    ///   - kinds: The kinds that it is limited to; `nil` for all. A limited one says nothing about
+    ///     other kinds, and delays no pushes of them.
+    ///   - cursor: The cursor that it resumes at; 0 when everything was stale for it.
+    package mutating func streamOpened(
+        _ key: ClientKey, kinds: Set<String>? = nil, resuming cursor: UInt64, now: Int64
+    ) {
+        streams[key, default: []].append(kinds)
         visit(key, now: now) { lane, scheduler in
+            guard kinds == nil else { return lane.attempts.heard() }
             lane.attempts.streamOpened(resuming: scheduler.confirmed(lane, by: cursor), now: now)
         }
     }
 
     /// Records the end of a stream.
-    package mutating func streamEnded(_ key: ClientKey, now: Int64) {
-        visit(key, now: now) { lane, _ in lane.attempts.streamEnded(now: now) }
+    package mutating func streamEnded(
+        _ key: ClientKey, kinds: Set<String>? = nil, now: Int64
+    ) {
+        if let index = streams[key]?.firstIndex(of: kinds) { streams[key]?.remove(at: index) }
+        if streams[key]?.isEmpty == true { streams[key] = nil }
+        visit(key, now: now) { lane, _ in
+            if kinds == nil { lane.attempts.streamEnded(now: now) }
+        }
+    }
+
+    /// The clients with open streams.
+    package var streaming: some Collection<ClientKey> { streams.keys }
+
+    /// Returns whether a client has a stream that carries everything.
+    package func isStreaming(_ key: ClientKey) -> Bool {
+        streams[key]?.contains { $0 == nil } ?? false
     }
 
     /// Records a poll of the client.
@@ -195,7 +254,6 @@ extension PushScheduler {
     /// Records that the client acknowledged everything up to a cursor.
     package mutating func acknowledged(_ key: ClientKey, upTo cursor: UInt64, now: Int64) {
         visit(key, now: now) { lane, scheduler in
-            lane.acknowledged = max(lane.acknowledged, cursor)
             lane.attempts.acknowledged(scheduler.confirmed(lane, by: cursor))
         }
     }
@@ -204,23 +262,23 @@ extension PushScheduler {
     package mutating func forgetPositions(now: Int64) {
         // Pushes in flight have void positions, so their results confirm nothing.
         for number in underWay.keys { underWay[number]?.position = 0 }
-        for slot in lanes.indices {
+        let slots = lanes.indices.filter { lanes[$0] != nil }
+        for slot in slots {
             guard let key = lanes[slot]?.client else { continue }
             changed.insert(key)
             lanes[slot]?.attempts.forgetPositions(head: shard.position, now: now)
-            look(slot, now: now)
         }
+        restored = []
+        lookTogether(slots, now: now)
     }
 
     /// Returns the sequence that a cursor confirms for a push target. A cursor does not cover
     /// recommendation sets: while one is owed nothing is confirmed, and afterwards all of them are.
     func confirmed(_ lane: PushTarget, by cursor: UInt64) -> UInt64 {
-        guard lane.sort.hasSets else { return cursor }
+        guard lane.sort == .recommendations else { return cursor }
         let owed = shard.poll(
-            lane.record.narrowed(to: .recommendations), app: lane.client.app,
-            since: .after(position), kinds: nil)
-        guard owed?.isEmpty ?? true else { return 0 }
-        return lane.sort == .recommendations ? position : cursor
+            lane.record, app: lane.client.app, since: .after(position), kinds: nil)
+        return owed?.isEmpty ?? true ? position : 0
     }
 
     mutating func visit(
@@ -247,9 +305,4 @@ extension ClientRecord {
     fileprivate func confirming(_ sets: [String: UInt64]) -> ClientRecord {
         with(confirmed: confirmed.merging(sets) { max($0, $1) })
     }
-}
-
-extension PushCategory {
-    /// Whether the category includes recommendation sets.
-    var hasSets: Bool { self == .recommendations || self == .everything }
 }

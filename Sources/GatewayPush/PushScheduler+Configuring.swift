@@ -24,14 +24,8 @@ extension PushScheduler {
         stops = liftsStops ? [] : stops.filter { !places.contains($0.place) }
         if !underWay.isEmpty { for place in places { mended[place] = lastNumber } }
         let freed = lanes.indices.filter { free($0, mended: places) }
-        for slot in freed {
-            guard let lane = lanes[slot] else { continue }
-            let delay = spread.delay(
-                device: hash(lane.client.client), sequence: position, devices: freed.count,
-                urgency: lane.attempts.urgency)
-            lanes[slot]?.attempts.askAgain(after: delay, now: now)
-            look(slot, now: now)
-        }
+        for slot in freed { lanes[slot]?.attempts.askAgain() }
+        lookTogether(freed, now: now)
         drainQueue(now: now)
     }
 

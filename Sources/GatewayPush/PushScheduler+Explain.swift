@@ -17,6 +17,13 @@ extension PushScheduler {
             return channel(address.id, key).map { .sent($0) }
         }
         if let absence = absence(lane, key) { return .unreachable(absence) }
+        if attempts.latest < sequence,
+            let known = shard.items(of: record, app: app)?.items.first(where: {
+                $0.item.place == item.place
+            }), case .waits(let until)? = known.telling
+        {
+            return .withheld(.collapse, until: until)
+        }
         if attempts.addresses.contains(where: { $0.underWay != nil }) {
             return .withheld(.underWay, until: nil)
         }
@@ -39,25 +46,25 @@ extension PushScheduler {
         now: Int64
     ) -> Outcome? {
         let key = ClientKey(app: app, client: record.client)
-        guard let lane = lane(of: item, record, key) else { return nil }
+        guard var lane = lane(of: item, record, key) else { return nil }
         if let absence = absence(lane, key) { return .unreachable(absence) }
-        var attempts = lane.attempts
         let sequence = position + 1
-        attempts.changed(
+        lane.attempts.changed(
             at: sequence, urgency: urgency,
             delay: spread.delay(
                 device: hash(key.client), sequence: sequence, devices: devices, urgency: urgency),
             now: now)
-        guard let turn = attempts.turn(now: now) else { return .withheld(.underWay, until: nil) }
+        guard let turn = lane.attempts.turn(now: now) else {
+            return .withheld(.underWay, until: nil)
+        }
         let due = max(now, turn.due)
         if let hold = hold(
-            on: lane, client: key, address: turn.address.id, also: [item.kind],
-            urgency: attempts.urgency, now: due)
+            on: lane, client: key, address: turn.address.id, also: [item.kind], now: due)
         {
             return hold
         }
         guard turn.due > now else { return channel(turn.address.id, key).map { .sent($0) } }
-        return .withheld(attempts.reason(turn.address, due: turn.due), until: turn.due)
+        return .withheld(lane.attempts.reason(turn.address, due: turn.due), until: turn.due)
     }
 
     package struct AddressStatus: Sendable {
@@ -105,7 +112,8 @@ extension PushScheduler {
     /// Returns the sequence up to which a client has acknowledged or resumed; 0 if that is unknown,
     /// or if nothing is pushed to it.
     package func acknowledged(_ key: ClientKey) -> UInt64 {
-        (clients[key]?.slots ?? []).compactMap { lanes[$0]?.attempts.confirmed }.max() ?? 0
+        (clients[key]?.slots ?? []).compactMap { lanes[$0] }
+            .filter { $0.sort != .recommendations }.map(\.attempts.confirmed).max() ?? 0
     }
 
     /// Returns the sequence up to which a client confirmed an item; 0 when no pushes are sent for
@@ -119,8 +127,7 @@ extension PushScheduler {
     private func lane(
         of item: Subscription, _ record: ClientRecord, _ key: ClientKey
     ) -> PushTarget? {
-        let own = item.sort(in: record.registration)
-        let lane = (slot(of: key, own) ?? slot(of: key, .everything)).flatMap { lanes[$0] }
+        let lane = slot(of: key, item.sort(in: record.registration)).flatMap { lanes[$0] }
         return lane.flatMap { $0.isConfigured ? $0 : nil }
     }
 
@@ -145,8 +152,7 @@ extension PushScheduler {
         address: UInt64, now: Int64
     ) -> Outcome {
         guard reason == .budget else { return .withheld(reason, until: until) }
-        return hold(
-            on: lane, client: key, address: address, urgency: lane.attempts.urgency, now: now)
+        return hold(on: lane, client: key, address: address, now: now)
             ?? .withheld(.budget, until: until)
     }
 
@@ -154,7 +160,7 @@ extension PushScheduler {
     /// `more` kinds in addition; `nil` when it may be sent.
     private func hold(
         on lane: PushTarget, client key: ClientKey, address id: UInt64, also more: [String] = [],
-        urgency: Urgency, now: Int64
+        now: Int64
     ) -> Outcome? {
         guard let address = clients[key]?.addresses[id], let apns = address.address.apns,
             let environment = address.environment
@@ -168,7 +174,7 @@ extension PushScheduler {
                 StaleSet(more.map { InvalidationTarget(.timeline, $0) }, sequence: 0), lane.record)
         let budget = clients[key]?.budget ?? PushBudget(terms.budget, now: now)
         return budget.hold(
-            apns.type, stale: kinds, urgency: urgency, now: now
+            apns.type, stale: kinds, urgency: lane.attempts.urgency, now: now
         ).map { .withheld($0.isInterval ? .interval : .budget, until: $0.until) }
     }
 }

@@ -17,19 +17,17 @@ extension PushScheduler {
             return
         }
         var said = PushContent(slots: [slot], stale: own.content, since: own.since)
-        if address.address.isWebhook {
-            // A single push reports the stale content of every category with this webhook.
-            let isRepeat = lane.attempts.hasHeardAll(at: id)
-            let others = idleSlots(of: lane.client, at: id).filter {
-                guard $0 != slot, let attempts = lanes[$0]?.attempts else { return false }
-                return attempts.isOwed && (isRepeat || !attempts.hasHeardAll(at: id))
-            }
-            let slots = [slot] + others
-            if !others.isEmpty,
-                let all = stale(of: lane.client, slots, since: { $0.unsaid(at: id) })
-            {
-                said = PushContent(slots: slots, stale: all.content, since: all.since)
-            }
+        // A single push reports the stale content of every category with this address.
+        let isRepeat = lane.attempts.hasHeardAll(at: id)
+        let others = idleSlots(of: lane.client, at: id).filter {
+            guard $0 != slot, let attempts = lanes[$0]?.attempts else { return false }
+            return attempts.isOwed && (isRepeat || !attempts.hasHeardAll(at: id))
+        }
+        let slots = [slot] + others
+        if !others.isEmpty,
+            let all = stale(of: lane.client, slots, since: { $0.unsaid(at: id) })
+        {
+            said = PushContent(slots: slots, stale: all.content, since: all.since)
         }
         var counted: UnderWay.Counted?
         switch ask(lane, address, said.stale, now: now) {
@@ -66,10 +64,9 @@ extension PushScheduler {
         // Cursors do not cover recommendation sets; those depend on their own confirmations.
         let paying = told.filter { $0.sort != .recommendations }
         let since = (paying.isEmpty ? told : paying).map { cursor($0.attempts) }.min() ?? 0
-        let isOne = told.count == 1
         let content = shard.poll(
-            isOne ? first.record : client.record, app: key.app,
-            since: point(isOne ? first.sort : .everything, since), kinds: nil)
+            told.count == 1 ? first.record : client.record.narrowed(to: told.map(\.sort)),
+            app: key.app, since: point((paying.first ?? first).sort, since), kinds: nil)
         guard let content, !content.isEmpty else { return nil }
         return (content, since)
     }
@@ -111,7 +108,7 @@ extension PushScheduler {
                         && (address.environment?.mayTryOther ?? false),
                     content: said.stale, position: position,
                     urgency: first.attempts.urgency,
-                    failures: first.attempts.failures(at: id),
+                    failures: first.attempts.address(id)?.failures ?? 0,
                     registeredAt: client.addressedAt,
                     message: hash(
                         hash(key.app), hash(key.client), id, content, message?.message ?? 0))))
@@ -195,10 +192,10 @@ extension PushScheduler {
         changed.insert(push.client)
         if push.isManual { return finishManual(push, result, now: now) }
         let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
-            lanes[$0]?.attempts.isUnderWay(push.address, at: push.position) ?? false
+            // An address that was removed and registered again has no earlier pushes.
+            lanes[$0]?.attempts.address(push.address)?.underWay?.position == push.position
         }
-        if let slot = slots.first {
-            let failures = lanes[slot]?.attempts.failures(at: push.address) ?? 0
+        if !slots.isEmpty {
             switch result {
             case .apns(let verdict, let mayHaveArrived):
                 if verdict != .delivered, let counted = push.counted {
@@ -207,8 +204,8 @@ extension PushScheduler {
                         now: now)
                 }
                 finish(
-                    slot, push, isOutdated(verdict, number, push) ? .retry(.atOnce) : verdict,
-                    failures: failures, now: now, random: random)
+                    slots, push, isOutdated(verdict, number, push) ? .retry(.atOnce) : verdict,
+                    now: now, random: random)
             case .webhook(let response):
                 finish(slots, push, response, now: now, random: random)
             case .notSent:
@@ -219,47 +216,49 @@ extension PushScheduler {
             }
             // Targets that wait come before those that became stale meanwhile.
             drainQueue(now: now)
-            // The health of a webhook affects all categories with this webhook.
-            for slot in push.message == nil ? slots : clients[push.client]?.slots ?? [] {
-                look(slot, now: now)
-            }
+            // The health of an address affects all categories with it.
+            for slot in clients[push.client]?.slots ?? [] { look(slot, now: now) }
         }
         drainQueue(now: now)
     }
 
     private mutating func finish(
-        _ slot: Int, _ push: UnderWay, _ verdict: APNsReaction.Verdict, failures: Int, now: Int64,
+        _ slots: [Int], _ push: UnderWay, _ verdict: APNsReaction.Verdict, now: Int64,
         random: UInt64
     ) {
         guard let address = clients[push.client]?.addresses[push.address],
             let environment = address.environment?.current
         else { return }
+        let all = Set(slots).union(idleSlots(of: push.client, at: push.address))
         switch verdict {
         case .delivered:
-            lanes[slot]?.attempts.delivered(push.address, now: now)
+            for slot in slots { lanes[slot]?.attempts.delivered(push.address, now: now) }
             clients[push.client]?.addresses[push.address]?.environment?.worked(in: environment)
         case .dropAddress:
-            lanes[slot]?.attempts.setUsable(push.address, false)
+            for slot in all { lanes[slot]?.attempts.setUsable(push.address, false) }
             clients[push.client]?.addresses[push.address]?.isDead = true
             actions.append(.drop(push.client, address.address))
         case .quarantineAddress:
-            lanes[slot]?.attempts.setUsable(push.address, false)
+            for slot in all { lanes[slot]?.attempts.setUsable(push.address, false) }
         case .tryOtherEnvironment:
             clients[push.client]?.addresses[push.address]?.environment?.swap()
-            lanes[slot]?.attempts.failed(push.address, until: now)
+            for slot in slots { lanes[slot]?.attempts.failed(push.address, until: now) }
         case .retry(let wait):
+            let attempts = slots.first.flatMap { lanes[$0]?.attempts }
             let milliseconds = wait.milliseconds(
-                failures: failures, urgency: lanes[slot]?.attempts.urgency ?? .normal,
-                random: random)
-            lanes[slot]?.attempts.failed(push.address, until: now.later(by: milliseconds))
+                failures: attempts?.address(push.address)?.failures ?? 0,
+                urgency: attempts?.urgency ?? .normal, random: random)
+            for slot in all {
+                lanes[slot]?.attempts.failed(push.address, until: now.later(by: milliseconds))
+            }
         case .giveUp:
-            lanes[slot]?.attempts.gaveUp(push.address)
+            for slot in slots { lanes[slot]?.attempts.gaveUp(push.address) }
         case .stop(let scope):
             stops.insert(
                 Stop(
                     place: AppEnvironment(app: push.client.app, environment: environment),
                     topic: scope == .credential ? nil : address.address.apns.map(Self.topic)))
-            lanes[slot]?.attempts.failed(push.address, until: now)
+            for slot in slots { lanes[slot]?.attempts.failed(push.address, until: now) }
         }
     }
 

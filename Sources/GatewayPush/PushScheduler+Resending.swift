@@ -42,7 +42,7 @@ extension PushScheduler {
             }
             let said =
                 stale(of: key, slots, since: \.confirmed)
-                ?? stale(of: key, slots, since: { $0.spokeSince(at: id) })
+                ?? stale(of: key, slots, since: { $0.address(id)?.spokeSince ?? 0 })
                 ?? (content: .everything(at: position), since: 0)
             if let apns = address.address.apns {
                 var budget = clients[key]?.budget ?? PushBudget(terms.budget, now: now)

@@ -4,20 +4,6 @@ import WidgetModel
 extension PushScheduler {
     /// The persisted form of a client. Pushes in flight are not included: they are sent again.
     package struct SavedClient: Sendable, Hashable {
-        /// A category with its owed notifications.
-        package struct Lane: Sendable, Hashable {
-            /// The category.
-            package var sort: PushCategory
-            /// The owed notifications.
-            package var attempts: DeliveryAttempts.Saved
-
-            /// Creates the persisted form.
-            package init(sort: PushCategory, attempts: DeliveryAttempts.Saved) {
-                self.sort = sort
-                self.attempts = attempts
-            }
-        }
-
         /// An address with its state.
         package struct Address: Sendable, Hashable {
             /// The hash that identifies the address.
@@ -38,19 +24,26 @@ extension PushScheduler {
         }
 
         /// The owed notifications by category.
-        package var lanes: [Lane]
+        package var lanes: [PushCategory: DeliveryAttempts.Saved]
         /// The addresses with their states.
         package var addresses: [Address]
         /// The remaining budget; `nil` before the first push.
         package var budget: PushBudget.Saved?
 
         /// Creates the persisted form.
-        package init(lanes: [Lane], addresses: [Address], budget: PushBudget.Saved?) {
+        package init(
+            lanes: [PushCategory: DeliveryAttempts.Saved], addresses: [Address],
+            budget: PushBudget.Saved?
+        ) {
             self.lanes = lanes
             self.addresses = addresses
             self.budget = budget
         }
     }
+
+    /// The position up to which clients are owed only what their persisted state says, once all
+    /// that changed is persisted.
+    package var clear: UInt64 { shard.settled }
 
     /// Returns clients that changed since they were last persisted, at most `limit`; a `nil` value
     /// for one that gets no more pushes. They then count as persisted.
@@ -80,12 +73,11 @@ extension PushScheduler {
 
     private func saved(_ key: ClientKey, now: Int64, wall: Int64) -> SavedClient? {
         guard let client = clients[key] else { return nil }
+        let states = client.slots.compactMap { lanes[$0] }.map {
+            ($0.sort, $0.attempts.saved(now: now, wall: wall))
+        }
         return SavedClient(
-            lanes: client.slots.compactMap { slot in
-                lanes[slot].map {
-                    .init(sort: $0.sort, attempts: $0.attempts.saved(now: now, wall: wall))
-                }
-            },
+            lanes: Dictionary(states) { $1 },
             addresses: client.addresses.sorted { $0.key < $1.key }.map { id, address in
                 .init(
                     id: id, environment: address.environment,

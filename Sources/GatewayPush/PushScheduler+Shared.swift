@@ -48,17 +48,19 @@ extension PushScheduler {
         // It is as old as this call: pushes that become due later need it anew.
         clients[key]?.evidence = .read
         if let route = evidenceRequests.removeValue(forKey: key) { queue.ended(route) }
+        let (id, known) = (streamID(of: key), acknowledged(key))
         visit(key, now: now) { lane, scheduler in
             guard let evidence else {
                 return lane.attempts.wait(until: now.later(by: Self.evidenceRetry))
             }
             // An old confirmation is no sign that the last push arrived.
-            if evidence.confirmed > max(lane.acknowledged, lane.attempts.confirmed) {
-                lane.acknowledged = evidence.confirmed
+            if evidence.confirmed > max(known, lane.attempts.confirmed) {
                 lane.attempts.acknowledged(scheduler.confirmed(lane, by: evidence.confirmed))
             }
             lane.attempts.isStreamingElsewhere = evidence.isStreaming
-            if evidence.isStreaming { lane.attempts.streamIsOpenElsewhere(now: now) }
+            if evidence.isStreaming {
+                lane.attempts.streamIsOpenElsewhere(sentUpTo: id, now: now)
+            }
         }
         clients[key]?.evidence = .unknown
         drainQueue(now: now)
@@ -75,11 +77,13 @@ extension PushScheduler {
     /// Returns the progress of a client, to be stored; `nil` for one that has no pushes.
     package mutating func progress(of key: ClientKey) -> Progress? {
         guard let client = clients[key] else { return nil }
-        let attempts = client.slots.compactMap { lanes[$0]?.attempts }
-        // Of a subscription that is new, changes from before may be owed, too.
-        let told = max(client.told, attempts.map { $0.told(at: position) }.min() ?? position)
-        clients[key]?.told = told
-        return Progress(told: told, isOwed: attempts.contains { $0.isUnreported })
+        let lanes = client.slots.compactMap { self.lanes[$0] }
+        let told = lanes.map { $0.attempts.told(at: shard.heartbeat($0.stream) ?? 0) }.min()
+        let progress = Progress(
+            told: max(client.told, told ?? position),
+            isOwed: lanes.contains { $0.attempts.isUnreported })
+        clients[key]?.told = progress.told
+        return progress
     }
 
     /// The clients to which pushes are in flight.

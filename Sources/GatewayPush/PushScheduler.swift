@@ -120,6 +120,11 @@ package struct PushScheduler: Sendable {
     /// The push targets, by the slots of the shard's streams.
     var lanes: [PushTarget?] = []
     var clients: [ClientKey: PushClient] = [:]
+    /// The open streams of clients, also of those that it does not push to yet: the kinds that each
+    /// is limited to; `nil` for all.
+    var streams: [ClientKey: [Set<String>?]] = [:]
+    /// The restored push targets that were not evaluated yet.
+    var restored: [StreamID] = []
     /// The client that registered each push token last.
     var owners: [UInt64: ClientKey] = [:]
     var underWay: [UInt64: UnderWay] = [:]
@@ -139,7 +144,6 @@ package struct PushScheduler: Sendable {
     package init(_ shard: Shard, terms: Terms, hash: SipHash, isShared: Bool = false) {
         self.isShared = isShared
         self.shard = shard
-        self.shard.stopCollapsing()
         self.terms = terms
         queue.terms = terms
         self.hash = hash
@@ -165,24 +169,61 @@ package struct PushScheduler: Sendable {
         if case .removal = entry.body {
             for key in clients.keys where key.app == entry.app { removed(key) }
         }
+        // After a gap nothing is known, and everything is stale.
+        let known = entry.sequence == position + 1 ? shard.settled(app: entry.app) : 0
         shard.apply(entry, now: now)
+        record(after: known, urgency: entry.urgency, now: now)
+    }
+
+    /// Records for the affected push targets what the shard would send to their streams.
+    ///
+    /// - Parameter known: The sequence up to which everything was recorded before; `nil` at the end
+    ///   of collapse windows.
+    private mutating func record(after known: UInt64?, urgency: Urgency, now: Int64) {
         guard !shard.output.isEmpty else { return }
-        // Copies the affected streams, so that the shard's memory can be reused.
-        let reached = shard.output.touched.map(\.stream)
-        shard.clearOutput()
-        for stream in reached {
+        var slots: [Int] = []
+        for (stream, start) in shard.output.touched {
             let slot = Int(stream.slot)
             guard let client = lanes[slot]?.client else { continue }
+            let open = streams[client] ?? []
+            var (first, last, highest) = (UInt64.max, UInt64(0), Urgency.veryLow)
+            var isNarrow = true
+            var next = start
+            while next >= 0 {
+                let delivery = shard.output.deliveries[Int(next)]
+                let frame = shard.output.frames[Int(delivery.frame)]
+                first = min(first, max(frame.content.sequence, 1))
+                last = max(last, frame.content.sequence)
+                let urgency = frame.urgency ?? urgency
+                if urgency.rank > highest.rank { highest = urgency }
+                isNarrow = isNarrow && frame.content.isLimited(to: open)
+                next = delivery.next
+            }
             let delay = spread.delay(
-                device: hash(client.client), sequence: entry.sequence, devices: reached.count,
-                urgency: entry.urgency)
+                device: hash(client.client), sequence: last, devices: shard.output.touched.count,
+                urgency: highest)
+            let since = known ?? min(shard.settled(app: client.app), first - 1)
+            let id = open.isEmpty ? position : streamID(of: client)
             lanes[slot]?.attempts.changed(
-                at: shard.position, urgency: entry.urgency, delay: delay, now: now)
-            // Another node that takes the client over has to know that it is owed something.
-            if isShared { changed.insert(client) }
+                at: last, after: since, urgency: highest, delay: delay, isNarrow: isNarrow,
+                sentUpTo: id, now: now)
+            // What is stored says what is owed: after a restart, and to another node.
+            changed.insert(client)
+            slots.append(slot)
         }
+        shard.clearOutput()
         // Evaluated afterwards, because one push may report several of them.
-        for stream in reached { look(Int(stream.slot), now: now) }
+        for slot in slots { look(slot, now: now) }
+    }
+
+    /// Returns the id that a client's streams have: everything up to it was sent.
+    mutating func streamID(of key: ClientKey) -> UInt64 {
+        var id = position
+        for slot in clients[key]?.slots ?? [] {
+            guard let stream = lanes[slot]?.stream else { continue }
+            id = min(id, shard.heartbeat(stream) ?? 0)
+        }
+        return id
     }
 
     /// Replaces versions by sealed ones, which all shards of a node share.
@@ -191,10 +232,14 @@ package struct PushScheduler: Sendable {
     // MARK: Time
 
     /// The time at which ``advance(now:)`` is due; `nil` when nothing waits for a time.
-    package var nextDue: Int64? { dues.min?.at }
+    package var nextDue: Int64? {
+        [dues.min?.at, shard.nextWindowEnd].compactMap(\.self).min()
+    }
 
-    /// Evaluates the push targets that are due.
+    /// Ends the collapse windows that are over, and evaluates the push targets that are due.
     package mutating func advance(now: Int64) {
+        shard.endWindows(now: now)
+        record(after: nil, urgency: .normal, now: now)
         while let due = dues.min, due.at <= now {
             dues.removeMin()
             let slot = Int(due.stream.slot)
@@ -204,8 +249,28 @@ package struct PushScheduler: Sendable {
         }
     }
 
+    /// Evaluates push targets of many clients. Those with something due are spread over time, like
+    /// a change for as many devices.
+    mutating func lookTogether(_ slots: [Int], now: Int64) {
+        let soon = now.later(by: DeliveryAttempts.grace)
+        let due = slots.filter { lanes[$0]?.attempts.turn(now: now)?.due ?? .max <= soon }
+        for slot in due {
+            guard let lane = lanes[slot] else { continue }
+            let delay = spread.delay(
+                device: hash(lane.client.client), sequence: position, devices: due.count,
+                urgency: lane.attempts.urgency)
+            lanes[slot]?.attempts.heldUntil = max(
+                lane.attempts.heldUntil, now.later(by: delay))
+        }
+        for slot in slots { look(slot, now: now) }
+    }
+
     /// Performs the due steps of a push target, and schedules its next evaluation.
     mutating func look(_ slot: Int, now: Int64) {
+        if lanes[slot]?.attempts.awaitsID == true, let key = lanes[slot]?.client {
+            let id: UInt64 = streams[key] == nil ? .max : streamID(of: key)
+            lanes[slot]?.attempts.streamsSent(upTo: id, now: now)
+        }
         // Each push changes the next step, because it is then in flight, withheld or discarded; so
         // this loop ends.
         while let step = lanes[slot]?.attempts.next(now: now) {
@@ -247,5 +312,12 @@ package struct PushScheduler: Sendable {
     mutating func nextNumber() -> UInt64 {
         pushes += 1
         return pushes
+    }
+}
+
+extension StaleSet {
+    /// Returns whether streams that are limited to these kinds carry the content.
+    fileprivate func isLimited(to kinds: [Set<String>?]) -> Bool {
+        !all && names.allSatisfy { name in kinds.contains { $0?.contains(name.kind) ?? false } }
     }
 }

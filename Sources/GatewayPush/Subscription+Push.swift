@@ -2,7 +2,7 @@ import GatewayCore
 import WidgetModel
 
 extension Subscription {
-    /// Returns the push category of the item, if the client has separate addresses for it.
+    /// Returns the push category of the item.
     package func sort(in registration: ClientRegistration) -> PushCategory {
         switch place {
         case .widget: .timelines
@@ -21,8 +21,6 @@ extension Subscription {
                 || registration.controls.contains(where: { $0.delivery != nil })
         else { return nil }
         let own = sort(in: registration)
-        let sorts = PushCategory.all(of: registration)
-        let sort = sorts.first { $0.sort == own } ?? sorts.first { $0.sort == .everything }
-        return sort?.addresses.first?.channel
+        return PushCategory.all(of: registration).first { $0.sort == own }?.addresses.first?.channel
     }
 }

@@ -7,7 +7,7 @@ import WidgetModel
 package enum PushClientPayload {
     package static func data(_ saved: PushScheduler.SavedClient) -> Data {
         var object: JSONObject = [
-            "lanes": .array(saved.lanes.map(lane)),
+            "lanes": .array(saved.lanes.map { lane($0.key, $0.value) }),
             "addresses": .array(saved.addresses.map(address)),
         ]
         if let budget = saved.budget { object["budget"] = self.budget(budget) }
@@ -21,17 +21,18 @@ package enum PushClientPayload {
             let addresses = object["addresses"]?.arrayValue
         else { throw LogPayload.Unreadable(reason: "a pushed client without lanes") }
         return PushScheduler.SavedClient(
-            lanes: try lanes.map(readLane), addresses: try addresses.map(readAddress),
-            budget: try object["budget"].map(readBudget))
+            lanes: try Dictionary(lanes.map(readLane)) { $1 },
+            addresses: try addresses.map(readAddress), budget: try object["budget"].map(readBudget))
     }
 
     // MARK: Targets
 
-    private static func lane(_ lane: PushScheduler.SavedClient.Lane) -> JSONValue {
-        let attempts = lane.attempts
-        return [
-            "sort": .string(lane.sort.text), "savedAt": .integer(attempts.savedAt),
+    private static func lane(_ sort: PushCategory, _ attempts: DeliveryAttempts.Saved) -> JSONValue
+    {
+        [
+            "sort": .string(sort.text), "savedAt": .integer(attempts.savedAt),
             "latest": .bits(attempts.latest), "confirmed": .bits(attempts.confirmed),
+            "told": .bits(attempts.told),
             "urgency": .integer(Int64(attempts.urgency)),
             "answers": .bool(attempts.isKnownToAnswer), "held": .integer(attempts.held),
             "grace": .integer(attempts.grace),
@@ -49,13 +50,17 @@ package enum PushClientPayload {
         ]
     }
 
-    private static func readLane(_ value: JSONValue) throws -> PushScheduler.SavedClient.Lane {
+    private static func readLane(
+        _ value: JSONValue
+    ) throws -> (PushCategory, DeliveryAttempts.Saved) {
         let lane = try Members(value)
-        return .init(
-            sort: PushCategory(text: try lane.text("sort")),
-            attempts: .init(
+        return (
+            PushCategory(text: try lane.text("sort")),
+            .init(
                 savedAt: try lane.number("savedAt"), latest: try lane.bits("latest"),
                 confirmed: try lane.bits("confirmed"),
+                // Older versions did not store it; the addresses then say what was told.
+                told: lane.object["told"] == nil ? 0 : try lane.bits("told"),
                 urgency: UInt8(clamping: try lane.number("urgency")),
                 isKnownToAnswer: try lane.flag("answers"), held: try lane.number("held"),
                 grace: try lane.number("grace"),
@@ -72,7 +77,8 @@ package enum PushClientPayload {
                         awaitsSign: try address.flag("awaits"),
                         isUsable: try address.flag("usable"), wait: try address.number("wait"),
                         repeatWait: try address.number("repeatWait"))
-                }))
+                })
+        )
     }
 
     // MARK: Addresses
@@ -182,18 +188,17 @@ extension PushCategory {
     /// The category as text; for a control with its id.
     var text: String {
         switch self {
-        case .everything: "everything"
         case .timelines: "timelines"
         case .recommendations: "recommendations"
         case .control(let id): Self.controlPrefix + id
         }
     }
 
-    /// Reads ``text``; unknown text becomes a category that no push has, and is ignored.
+    /// Reads ``text``; unknown text becomes a category that no push has, and is ignored. Older
+    /// versions had one category for all content of a client without APNs.
     init(text: String) {
         switch text {
-        case "everything": self = .everything
-        case "timelines": self = .timelines
+        case "everything", "timelines": self = .timelines
         case "recommendations": self = .recommendations
         default: self = .control(id: String(text.dropFirst(Self.controlPrefix.count)))
         }

@@ -9,14 +9,12 @@ import Testing
             id: .max, delivered: 7, spokeSince: 4, givenUp: 3, failures: 2, repeats: 1,
             awaitsSign: true, isUsable: false, wait: 9, repeatWait: 11)
         let attempts = DeliveryAttempts.Saved(
-            savedAt: 1, latest: 8, confirmed: 6, urgency: 3, isKnownToAnswer: true, held: 4,
-            grace: 5,
-            addresses: [address])
+            savedAt: 1, latest: 8, confirmed: 6, told: 7, urgency: 3, isKnownToAnswer: true,
+            held: 4, grace: 5, addresses: [address])
         let saved = PushScheduler.SavedClient(
-            lanes: [PushCategory.everything, .timelines, .recommendations, .control(id: "a b")].map
-            {
-                .init(sort: $0, attempts: attempts)
-            },
+            lanes: [
+                .timelines: attempts, .recommendations: attempts, .control(id: "a b"): attempts,
+            ],
             addresses: [
                 .init(
                     id: 1 << 63,
@@ -35,5 +33,13 @@ import Testing
         #expect(throws: LogPayload.Unreadable.self) {
             _ = try PushClientPayload.read(.init(#"{"lanes":[{}],"addresses":[]}"#.utf8))
         }
+    }
+
+    @Test func `what an older version kept of a webhook is kept of its timelines`() throws {
+        let old =
+            #"{"lanes":[{"sort":"everything","savedAt":1,"latest":8,"confirmed":6,"urgency":3,"#
+            + #""answers":true,"held":4,"grace":5,"addresses":[]}],"addresses":[]}"#
+        let lanes = try PushClientPayload.read(.init(old.utf8)).lanes
+        #expect(lanes.count == 1 && lanes[.timelines]?.latest == 8 && lanes[.timelines]?.told == 0)
     }
 }

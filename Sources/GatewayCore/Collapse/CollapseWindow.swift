@@ -1,5 +1,6 @@
 import DequeModule
 import HeapModule
+import WidgetModel
 
 /// Merges notifications: each key is notified at most once in each window; the first change at
 /// once, the others merged at the end of the window.
@@ -43,6 +44,8 @@ package struct CollapseWindow {
         /// The time of acceptance of the first waiting change, ms since 1970.
         var acceptedAt: Int64 = 0
         var latest: UInt64 = 0
+        /// The highest urgency of the waiting changes.
+        var urgency = Urgency.veryLow
 
         static let closed = Window(rule: -1, end: 0, duration: 0)
     }
@@ -101,11 +104,12 @@ package struct CollapseWindow {
     /// Decides a change at `sequence`, accepted at some time (ms since 1970), to a key of `rule`,
     /// which collapses for `duration` ms.
     mutating func change(
-        _ key: EncodedKey, rule: Int, at sequence: UInt64, acceptedAt: Int64, duration: Int64,
-        now: Int64
+        _ key: EncodedKey, rule: Int, at sequence: UInt64, acceptedAt: Int64,
+        urgency: Urgency = .normal, duration: Int64, now: Int64
     ) -> Verdict {
         guard duration > 0 else { return .fire }
         if let number = windows.find(key, where: { $0.rule == rule }) {
+            if urgency.rank > windows[number].urgency.rank { windows[number].urgency = urgency }
             if windows[number].first != 0 {
                 windows[number].latest = sequence
                 return .wait
@@ -126,9 +130,9 @@ package struct CollapseWindow {
         return .fire
     }
 
-    /// A key with waiting changes, the sequence of the latest, and the time of acceptance of the
-    /// first, ms since 1970.
-    package typealias Due = (key: Key, sequence: UInt64, acceptedAt: Int64)
+    /// A key with waiting changes, the sequence of the latest, the time of acceptance of the first,
+    /// ms since 1970, and their highest urgency.
+    package typealias Due = (key: Key, sequence: UInt64, acceptedAt: Int64, urgency: Urgency)
 
     /// Ends every window whose time has passed. Returns the keys with waiting changes, which must
     /// be notified now and open a new window.
@@ -142,7 +146,7 @@ package struct CollapseWindow {
                 windows.remove(number, leaving: .closed)
                 continue
             }
-            due.append((key(number), windows[number].latest, windows[number].acceptedAt))
+            due.append(self.due(number))
             open(number, now: now)
         }
         skipEnded()
@@ -160,7 +164,7 @@ package struct CollapseWindow {
                 continue
             }
             if windows[number].first != 0 {
-                due.append((key(number), windows[number].latest, windows[number].acceptedAt))
+                due.append(self.due(number))
             }
             windows.remove(number, leaving: .closed)
         }
@@ -169,11 +173,13 @@ package struct CollapseWindow {
         return due.sorted { $0.1 != $1.1 ? $0.1 < $1.1 : $0.0.precedes($1.0) }
     }
 
-    private func key(_ number: Int) -> Key {
-        Key(
-            rule: windows[number].rule,
+    private func due(_ number: Int) -> Due {
+        let window = windows[number]
+        let key = Key(
+            rule: window.rule,
             values: BoundValues(
                 bytes: Array(windows.values(of: number)), hash: windows.hash(of: number)))
+        return (key, window.latest, window.acceptedAt, window.urgency)
     }
 
     private mutating func open(_ number: Int, now: Int64) {
@@ -181,6 +187,7 @@ package struct CollapseWindow {
         let end = overflow ? Int64.max : sum
         windows[number].end = end
         windows[number].first = 0
+        windows[number].urgency = .veryLow
         endings.insert(Ending(end: end, number: number))
     }
 

@@ -43,3 +43,19 @@ package struct LogEntry: Sendable {
         self.body = body
     }
 }
+
+extension Urgency {
+    /// The urgency as a number that orders it, and that is persisted.
+    package var rank: UInt8 {
+        switch self {
+        case .veryLow: 0
+        case .low: 1
+        case .normal: 2
+        case .high: 3
+        }
+    }
+
+    package init(rank: UInt8) {
+        self = Self.allCases.first { $0.rank == rank } ?? .normal
+    }
+}

@@ -20,13 +20,16 @@ extension Shard {
         for (name, places) in Self.named(names) {
             let sequence = places.reduce(0) { max($0, keys[$1].sequence) }
             let accepted = places.reduce(Int64.max) { min($0, keys[$1].acceptedAt) }
-            let frame = ShardOutput.Frame(
+            var frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence), cause: nil,
                 acceptedAt: accepted)
+            frame.urgency = places.map { keys[$0].urgency }.max { $0.rank < $1.rank }
             write(frame, app, watermarks, batch: batch) { index, visit in
                 for place in places {
-                    let (key, changed, _) = keys[place]
-                    index.visitHolders(rule: key.rule, values: key.values) { visit($0, changed) }
+                    let due = keys[place]
+                    index.visitHolders(rule: due.key.rule, values: due.key.values) {
+                        visit($0, due.sequence)
+                    }
                 }
             }
         }

@@ -16,7 +16,7 @@ package struct Shard: Sendable {
     /// window.
     package private(set) var collapsed: UInt64 = 0
 
-    private(set) var limits: CoreLimits
+    let limits: CoreLimits
     private var appNumbers: [String: Int] = [:]
     var apps: [AppState] = []
     /// The free indices in ``apps``.
@@ -63,13 +63,6 @@ package struct Shard: Sendable {
         self.position = position
         self.floor = floor
         self.limits = limits
-    }
-
-    /// Disables collapsing, for streams that bundle changes themselves. Call it before the first
-    /// stream is opened.
-    package mutating func stopCollapsing() {
-        limits.collapseKeysMax = 0
-        for app in apps.indices { apps[app].collapse = CollapseWindow(keysMax: 0) }
     }
 
     /// Installs a catalog that is older than the log tail the shard is about to apply.
@@ -222,7 +215,7 @@ package struct Shard: Sendable {
             if duration > 0 {
                 let verdict = app.collapse.change(
                     key, rule: rule, at: entry.sequence, acceptedAt: entry.acceptedAt,
-                    duration: duration, now: now)
+                    urgency: entry.urgency, duration: duration, now: now)
                 guard verdict == .fire else {
                     if verdict == .begin {
                         app.index.visitHolders(rule: rule, key, reach) {

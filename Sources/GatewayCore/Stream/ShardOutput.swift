@@ -16,6 +16,8 @@ package struct ShardOutput: Sendable {
         /// The time of acceptance of the change, or of the first that waited for a window's end, ms
         /// since 1970; 0 for catch-ups.
         package let acceptedAt: Int64
+        /// The highest urgency of the changes that waited for a window's end; `nil` otherwise.
+        package internal(set) var urgency: Urgency?
     }
 
     /// The delivery of one frame to one stream.

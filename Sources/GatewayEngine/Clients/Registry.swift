@@ -242,6 +242,11 @@ package final class Registry: Sendable {
         }
     }
 
+    /// Returns a client's streams, and its polls that wait.
+    func streams(of key: ClientKey) -> [OpenStream] {
+        withPart(of: key) { $0.streams[key].map { $0.others + [$0.newest] } ?? [] }
+    }
+
     /// Releases a stream that has ended, and records the sequence up to which it had delivered, for
     /// some kinds or for all.
     func releaseStream(

@@ -202,7 +202,6 @@ extension PushScheduler.AddressStatus {
             .json(maskingTokens: true).objectValue?["delivery"]?.arrayValue?.first
         var document = try ExplainedAddress(decoding: shown ?? [:])
         switch sort {
-        case .everything: document.for = "everything"
         case .timelines: document.for = "timelines"
         case .recommendations: document.for = "recommendations"
         case .control(let id):

@@ -28,12 +28,16 @@ extension PushLoop {
     /// Restores some clients of loaded partitions; returns whether there were any.
     func restoreClients(now: Int64) -> Bool {
         let restored = partitions?.restorations(at: scheduler.position, limit: Self.restoredMax)
-        guard let restored, !restored.isEmpty else { return false }
+        guard let restored, !restored.isEmpty else {
+            scheduler.lookAtRestored(now: now)
+            return false
+        }
         let wall = clock.wallMilliseconds()
         for client in restored {
             scheduler.restore(
                 client.record, app: client.key.app, client.progress?.saved,
-                told: client.progress?.told ?? 0, now: now, wall: wall)
+                told: client.progress?.told ?? 0, clear: client.progress?.clear ?? 0, now: now,
+                wall: wall)
         }
         return true
     }
@@ -100,7 +104,7 @@ extension PushLoop {
     private func storeClear(in place: any SharedPushes) {
         guard now >= clearDue, let partitions else { return }
         clearDue = now + Self.clearInterval
-        for id in partitions.complete { place.store(clear: scheduler.position, of: id) }
+        for id in partitions.complete { place.store(clear: scheduler.clear, of: id) }
     }
 
     /// Hands over the partitions with no push in flight to their clients, and those that waited for
@@ -120,7 +124,7 @@ extension PushLoop {
             among: clients, now: now, wall: clock.wallMilliseconds())
         store(changed, in: place)
         if partitions?.isComplete(id) == true {
-            place.store(clear: scheduler.position, of: id)
+            place.store(clear: scheduler.clear, of: id)
         }
         leaving[id] = nil
         for key in partitions?.remove(id) ?? [] { scheduler.release(key) }

@@ -19,11 +19,11 @@ package final class PushLoop: @unchecked Sendable {
     package enum Event: Sendable {
         /// A message from the log's writer; its receipts are not for this loop.
         case log(LogMessage)
-        /// A client opened a stream from a cursor; 0 if everything was stale for it. The epoch is
-        /// that of the cursor.
-        case streamOpened(ClientKey, resuming: UInt64, in: EpochID)
-        /// A client's stream ended.
-        case streamEnded(ClientKey)
+        /// A client opened a stream, for some kinds or for all, from a cursor; 0 if everything was
+        /// stale for it. The epoch is that of the cursor.
+        case streamOpened(ClientKey, kinds: Set<String>?, resuming: UInt64, in: EpochID)
+        /// A client's stream, for some kinds or for all, ended.
+        case streamEnded(ClientKey, kinds: Set<String>?)
         /// A client polled.
         case polled(ClientKey)
         /// A client acknowledged everything up to a cursor, judged in an epoch.
@@ -89,6 +89,7 @@ package final class PushLoop: @unchecked Sendable {
     /// Push problems that need an operator.
     package let events = PushAlerts()
     let clock: GatewayClock
+    private let registry: Registry
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let tracing: GatewayTracing?
@@ -114,6 +115,8 @@ package final class PushLoop: @unchecked Sendable {
     private var isSaving = false
     /// The time at which the position up to which nothing is owed is stored next.
     var clearDue: Int64 = 0
+    /// That position, as last stored in the data directory.
+    private var clear: UInt64 = 0
     var isStopping = false
 
     /// Creates a loop that sends no push before ``start(_:)``.
@@ -121,11 +124,12 @@ package final class PushLoop: @unchecked Sendable {
     /// - Parameter partitions: The clients that the node pushes to; `nil` for all.
     package init(
         loop: any EventLoop, scheduler: PushScheduler, partitions: PushPartitions? = nil,
-        epoch: EpochID, clock: GatewayClock, metrics: GatewayMetrics, tracing: GatewayTracing?,
-        logger: Logger, pushLogger: Logger
+        registry: Registry, epoch: EpochID, clock: GatewayClock, metrics: GatewayMetrics,
+        tracing: GatewayTracing?, logger: Logger, pushLogger: Logger
     ) {
         self.loop = loop
         self.partitions = partitions
+        self.registry = registry
         self.epoch = epoch
         self.scheduler = scheduler
         self.clock = clock
@@ -269,7 +273,12 @@ package final class PushLoop: @unchecked Sendable {
         case .log(.registered(let record, let app, _)):
             let key = ClientKey(app: app, client: record.client)
             guard partitions?.registered(record, key) ?? true else { break }
-            scheduler.registered(record, app: app, now: now)
+            let seen = registry.client(key)
+            scheduler.registered(
+                record, app: app,
+                heard: .init(
+                    confirmed: seen?.hearing.confirmed ?? 0, isStreaming: seen?.streams ?? 0 > 0),
+                now: now)
         case .log(.confirmed(let record, let app, _)):
             scheduler.confirmed(record, app: app, now: now)
         case .log(.removed(let key)):
@@ -278,22 +287,28 @@ package final class PushLoop: @unchecked Sendable {
         case .log(.sealed(let versions)): scheduler.adopt(versions)
         case .log(.traced): break
         case .log(.epoch(let epoch)): begin(epoch, now: now)
-        case .streamOpened(let key, let cursor, let epoch):
+        case .streamOpened(let key, let kinds, let cursor, let epoch):
             // A cursor that has been voided since confirms nothing.
             let cursor = isVoid(epoch) ? 0 : cursor
-            if partitions != nil { contacts.streamOpened(key, resuming: cursor) }
-            scheduler.streamOpened(key, resuming: cursor, now: now)
-        case .streamEnded(let key):
-            if partitions != nil { contacts.streamEnded(key) }
-            scheduler.streamEnded(key, now: now)
+            scheduler.streamOpened(key, kinds: kinds, resuming: cursor, now: now)
+            noteContact(key, confirmed: cursor)
+        case .streamEnded(let key, let kinds):
+            scheduler.streamEnded(key, kinds: kinds, now: now)
+            noteContact(key)
         case .polled(let key): scheduler.polled(key, now: now)
         case .acknowledged(let key, let cursor, let epoch):
             guard !isVoid(epoch) else { break }
-            if partitions != nil { contacts.acknowledged(key, upTo: cursor) }
+            noteContact(key, confirmed: cursor)
             scheduler.acknowledged(key, upTo: cursor, now: now)
         case .partition(let event): apply(event, now: now)
-        case .contactsLost: contacts.repeatStreams()
+        case .contactsLost: for key in scheduler.streaming { noteContact(key) }
         }
+    }
+
+    /// Keeps the contact of a client for the node that pushes to it.
+    private func noteContact(_ key: ClientKey, confirmed cursor: UInt64 = 0) {
+        guard partitions != nil else { return }
+        contacts.note(key, isStreaming: scheduler.isStreaming(key), confirmed: cursor)
     }
 
     private func isVoid(_ epoch: EpochID) -> Bool { epoch.ordinal < self.epoch.ordinal }
@@ -509,8 +524,10 @@ package final class PushLoop: @unchecked Sendable {
     private struct Batch: Sendable {
         let clients: [PushClientRow]
         let attempts: [PushAttemptRow]
+        /// The position up to which clients are owed only what their rows say; `nil` to leave it.
+        var clear: UInt64?
 
-        var isEmpty: Bool { clients.isEmpty && attempts.isEmpty }
+        var isEmpty: Bool { clients.isEmpty && attempts.isEmpty && clear == nil }
         /// Whether there may be more.
         var isFull: Bool { max(clients.count, attempts.count) >= PushLoop.savedMax }
     }
@@ -519,9 +536,15 @@ package final class PushLoop: @unchecked Sendable {
         let clients = scheduler.takeChanged(
             limit: Self.savedMax, now: now, wall: clock.wallMilliseconds())
         defer { attempts.removeFirst(min(attempts.count, Self.savedMax)) }
-        return Batch(
+        var batch = Batch(
             clients: clients.map { PushClientRow($0.key, $0.saved) },
             attempts: Array(attempts.prefix(Self.savedMax)))
+        // The rows of all other clients are stored, unless a batch is being written.
+        if clients.count < Self.savedMax, !isSaving, scheduler.clear > clear {
+            clear = scheduler.clear
+            batch.clear = clear
+        }
+        return batch
     }
 
     /// Persists changes and schedules the next save: at once if there is more, otherwise after an
@@ -557,6 +580,7 @@ package final class PushLoop: @unchecked Sendable {
             ) { transaction in
                 try transaction.putPushClients(batch.clients)
                 try transaction.appendPushAttempts(batch.attempts)
+                if let clear = batch.clear { try transaction.putPushes(clearUpTo: clear) }
             }
             return true
         } catch {

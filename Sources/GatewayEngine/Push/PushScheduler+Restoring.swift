@@ -21,8 +21,16 @@ extension PushScheduler {
             }
         }
         let (now, wall) = (clock.now(), clock.wallMilliseconds())
+        let clear = try min(store.pushesClearUpTo(), position)
         for (key, record) in registry.pushable {
-            restore(record, app: key.app, saved[key], now: now, wall: wall)
+            let state = saved.removeValue(forKey: key)
+            restore(
+                record, app: key.app, state, clear: state == nil ? 0 : clear, now: now, wall: wall)
+        }
+        // Clients whose last address went are owed what they miss until they have another.
+        for (key, state) in saved {
+            guard let record = registry.record(key) else { continue }
+            restore(record, app: key.app, state, clear: clear, now: now, wall: wall)
         }
         if try store.hasVoidPositions() {
             // A tail of the log is lost, and clients that only receive pushes present no cursor
@@ -32,6 +40,7 @@ extension PushScheduler {
             try store.replaceVoidPositions(
                 with: changed.map { PushClientRow($0.key, $0.saved) })
         }
+        lookAtRestored(now: now)
     }
 }
 

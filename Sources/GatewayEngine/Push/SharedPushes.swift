@@ -50,38 +50,16 @@ package struct ClientContact: Sendable, Equatable {
 
 /// The contacts of the clients that a node serves and that are pushed to, by this or another node.
 struct ClientContacts {
-    /// The numbers of open streams.
-    private var streams: [ClientKey: Int] = [:]
     private var changed: [ClientKey: ClientContact] = [:]
 
-    mutating func streamOpened(_ key: ClientKey, resuming cursor: UInt64) {
-        streams[key, default: 0] += 1
-        note(key, confirmed: cursor)
-    }
-
-    mutating func streamEnded(_ key: ClientKey) {
-        guard let count = streams[key] else { return }
-        streams[key] = count > 1 ? count - 1 : nil
-        note(key, confirmed: 0)
-    }
-
-    mutating func acknowledged(_ key: ClientKey, upTo cursor: UInt64) {
-        note(key, confirmed: cursor)
-    }
-
-    private mutating func note(_ key: ClientKey, confirmed cursor: UInt64) {
+    mutating func note(_ key: ClientKey, isStreaming: Bool, confirmed cursor: UInt64 = 0) {
         changed[key] = ClientContact(
-            isStreaming: streams[key] != nil, confirmed: max(cursor, changed[key]?.confirmed ?? 0))
+            isStreaming: isStreaming, confirmed: max(cursor, changed[key]?.confirmed ?? 0))
     }
 
     /// Returns the contacts that changed since the last call.
     mutating func takeChanged() -> [ClientKey: ClientContact] {
         defer { changed = [:] }
         return changed
-    }
-
-    /// Counts all open streams as changed: the place where they were stored is new.
-    mutating func repeatStreams() {
-        for key in streams.keys { note(key, confirmed: 0) }
     }
 }

@@ -73,7 +73,7 @@ package final class ShardLoop: @unchecked Sendable {
         /// The token that opened it.
         let token: VerifiedToken
         /// Whether the push scheduler knows of the stream.
-        let isNoted: Bool
+        var isNoted = false
         let isPoll: Bool
         /// The kinds to which it is limited.
         let kinds: Set<String>?
@@ -244,6 +244,11 @@ package final class ShardLoop: @unchecked Sendable {
     private func follow(_ key: ClientKey) {
         if let record = registry.record(key) {
             shard.registered(record, app: key.app)
+            guard record.isPushable, push != nil else { return }
+            // The registry knows what the streams that were open before have confirmed.
+            for stream in registry.streams(of: key) where stream.loop == index {
+                notePush(stream.id, resuming: 0)
+            }
         } else {
             shard.removed(client: key.client, app: key.app)
         }
@@ -398,9 +403,11 @@ package final class ShardLoop: @unchecked Sendable {
         }
         sessions[Int(id.slot)] = session
         details[Int(id.slot)] = SessionDetail(
-            key: opening.key, token: opening.grant.token,
-            isNoted: notePush(opening, point, record, isStream: wantsHeartbeat),
-            isPoll: !wantsHeartbeat, kinds: opening.kinds, openedAt: now)
+            key: opening.key, token: opening.grant.token, isPoll: !wantsHeartbeat,
+            kinds: opening.kinds, openedAt: now)
+        // A stream limited to some kinds confirms nothing about the others.
+        let resumed = opening.kinds == nil ? sessions[Int(id.slot)].watermark : 0
+        if record.isPushable { notePush(id, resuming: resumed) }
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
         let replaced = registry.noteStream(
@@ -410,17 +417,16 @@ package final class ShardLoop: @unchecked Sendable {
         return (id, replaced)
     }
 
-    /// Reports a stream to the push scheduler, which may save a push; waiting polls are not
+    /// Reports a stream to the push scheduler, once, which may save a push; waiting polls are not
     /// reported.
-    private func notePush(
-        _ opening: Opening, _ point: ResumePoint, _ record: ClientRecord, isStream: Bool
-    ) -> Bool {
-        guard let push, isStream, record.isPushable else { return false }
-        var cursor: UInt64 = 0
-        // A stream limited to some kinds confirms nothing about the others.
-        if case .after(let sequence) = point, opening.kinds == nil { cursor = sequence }
-        push.submit([.streamOpened(opening.key, resuming: cursor, in: epoch)])
-        return true
+    private func notePush(_ id: StreamID, resuming cursor: UInt64) {
+        guard let push, isOpen(id), let detail = details[Int(id.slot)], !detail.isNoted,
+            !detail.isPoll
+        else { return }
+        details[Int(id.slot)]?.isNoted = true
+        push.submit([
+            .streamOpened(detail.key, kinds: detail.kinds, resuming: cursor, in: epoch)
+        ])
     }
 
     /// Releases a stream that has ended. May be called more than once.
@@ -433,7 +439,7 @@ package final class ShardLoop: @unchecked Sendable {
         sessions[Int(id.slot)] = Session()
         details[Int(id.slot)] = nil
         shard.close(id)
-        if detail.isNoted { push?.submit([.streamEnded(detail.key)]) }
+        if detail.isNoted { push?.submit([.streamEnded(detail.key, kinds: detail.kinds)]) }
         registry.releaseStream(
             detail.key, .init(loop: index, id: id, isPoll: detail.isPoll), toldUpTo: told,
             kinds: detail.kinds)

@@ -163,10 +163,8 @@ import WidgetModel
         attempts.changed(at: 5, urgency: .normal, now: 0)
         attempts.nothingIsStale(at: 6)
         #expect(attempts.next(now: .max) == .rest && attempts.confirmed == 0)
-        // The same change may make another registration stale.
-        var registered = attempts
-        registered.register([1])
-        #expect(registered.next(now: 0) == .push(address: 1))
+        attempts.register([1, 2])
+        #expect(attempts.next(now: .max) == .rest)
         attempts.changed(at: 7, urgency: .normal, now: 0)
         #expect(attempts.next(now: 0) == .push(address: 1))
         attempts.nothingIsStale(at: 7)
@@ -275,7 +273,7 @@ import WidgetModel
             if isRefused { attempts.gaveUp(1) } else { attempts.setUsable(1, false) }
             Self.push(&attempts, 2, at: 6, now: 0)
             #expect(attempts.next(now: .max) == .rest)
-            #expect(attempts.addresses[0].delivered == 0)
+            #expect(attempts.addresses[0].delivered == 4)
             attempts.setUsable(1, true)
             attempts.changed(at: 7, urgency: .normal, now: 1)
             #expect(attempts.next(now: 1) == .push(address: 1))
@@ -312,13 +310,73 @@ import WidgetModel
         attempts.changed(at: 5, urgency: .normal, now: 0)
         Self.push(&attempts, at: 5, now: 0)
         attempts.register([2, 1])
-        #expect(attempts.addresses.map(\.delivered) == [0, 5])
+        #expect(attempts.addresses.map(\.delivered) == [4, 5])
         attempts.register([3])
         #expect(attempts.next(now: 1) == .push(address: 3))
         // The outcome of a push to a removed address has no effect.
         attempts.delivered(1, now: 1)
         attempts.register([])
         #expect(attempts.next(now: 1) == .rest && attempts.isOwed)
+    }
+
+    @Test func `a cursor moves with the log while nothing is owed, and stops when something is`() {
+        var attempts = Self.attempts([1, 2])
+        attempts.changed(at: 50, urgency: .normal, now: 0)
+        #expect(attempts.told(at: 60) == 49 && attempts.unsaid(at: 1) == 49)
+        attempts.changed(at: 70, urgency: .normal, now: 0)
+        #expect(attempts.told(at: 80) == 49 && attempts.unsaid(at: 1) == 49)
+        Self.push(&attempts, at: 75, now: 0)
+        #expect(attempts.told(at: 80) == 80)
+        // The client does not confirm. All the same, the next push tells only what is new, also at
+        // the next address, once the first has had the time to arrive.
+        attempts.changed(at: 90, urgency: .normal, now: DeliveryAttempts.repeatWaits[0])
+        #expect(attempts.addresses.map { attempts.unsaid(at: $0.id) } == [89, 89])
+    }
+
+    @Test func `what may not have arrived goes to another token too, for five minutes`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        Self.push(&attempts, at: 5, now: 0)
+        var late = attempts
+        var polled = attempts
+        attempts.register([2], now: 299_999)
+        #expect(attempts.next(now: 299_999) == .push(address: 2))
+        late.register([2], now: 300_000)
+        #expect(late.next(now: .max) == .rest)
+        polled.polled()
+        polled.register([2], now: 1)
+        #expect(polled.next(now: .max) == .rest)
+    }
+
+    @Test func `a repeated push says what those before it said, and nothing older`() {
+        var attempts = Self.attempts()
+        attempts.polled()
+        for sequence in [5, 9] as [UInt64] {
+            attempts.changed(at: sequence, urgency: .normal, now: 0)
+            #expect(attempts.next(now: 0) == .push(address: 1))
+            attempts.began(1, at: sequence, since: attempts.unsaid(at: 1))
+            attempts.delivered(1, now: 0)
+        }
+        #expect(attempts.next(now: 300_000) == .push(address: 1) && attempts.unsaid(at: 1) == 4)
+        attempts.polled()
+        attempts.changed(at: 12, urgency: .normal, now: 0)
+        attempts.began(1, at: 12, since: attempts.unsaid(at: 1))
+        attempts.delivered(1, now: 0)
+        #expect(attempts.next(now: 300_000) == .push(address: 1) && attempts.unsaid(at: 1) == 11)
+    }
+
+    @Test func `the time to confirm begins when the id of the stream has passed the change`() {
+        var attempts = Self.attempts()
+        attempts.streamOpened(resuming: 4, now: -50_000)
+        attempts.changed(at: 5, urgency: .normal, sentUpTo: 3, now: 0)
+        for now in stride(from: 0 as Int64, to: 60_000, by: 5_000) {
+            #expect(attempts.awaitsID && attempts.next(now: now) == .wait(until: now + 5_000))
+            attempts.streamsSent(upTo: 4, now: now + 5_000)
+        }
+        attempts.streamsSent(upTo: 5, now: 60_000)
+        #expect(!attempts.awaitsID && attempts.next(now: 60_000) == .wait(until: 80_000))
+        attempts.streamsSent(upTo: 6, now: 70_000)
+        #expect(attempts.next(now: 80_000) == .push(address: 1))
     }
 
     @Test func `a lost tail makes everything owed again`() {

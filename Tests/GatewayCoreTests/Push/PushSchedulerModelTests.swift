@@ -50,8 +50,8 @@ struct PushHistory {
         var confirmed: UInt64
         /// The sequence that the scheduler knows to be confirmed. A restart may forget it.
         var heard: UInt64 = 0
-        /// The sequence up to which a push notified the client, by token.
-        var told: [String: UInt64] = [:]
+        /// The sequence up to which a push notified the client, by any of its tokens.
+        var told: UInt64 = 0
         var streams = 0
         var pushedAt: [Int64] = []
         var record: ClientRecord
@@ -73,7 +73,7 @@ struct PushHistory {
     /// Whether the clients are connected to other nodes, and a restart is another owner.
     private let isShared: Bool
     private var progress: [ClientKey: PushScheduler.Progress] = [:]
-    /// The position up to which nothing was owed but what ``progress`` says.
+    /// The position up to which nothing was owed but what ``saved`` says.
     private var clear: UInt64 = 0
 
     init(seed: UInt64, isShared: Bool = false) throws {
@@ -122,7 +122,7 @@ struct PushHistory {
             }
             if client.confirmed >= latest {
                 counts["confirmed at the end", default: 0] += 1
-            } else if told(client, token) >= latest {
+            } else if client.told >= latest {
                 counts["told at the end", default: 0] += 1
             } else {
                 violation = "\(name) was never told of \(latest)"
@@ -132,12 +132,6 @@ struct PushHistory {
         if statusCounts.withheld + statusCounts.waiting + statusCounts.underWay > 0 {
             violation = "something is left to do at the end: \(statusCounts)"
         }
-    }
-
-    /// Returns the sequence up to which pushes told a client: by its present token, or by any token
-    /// where nodes share the clients, because an owner does not know the earlier tokens.
-    private func told(_ client: Client, _ token: String) -> UInt64 {
-        isShared ? client.told.values.max() ?? 0 : client.told[token, default: 0]
     }
 
     private func latest(_ items: Set<String>, since: UInt64) -> UInt64 {
@@ -180,17 +174,18 @@ struct PushHistory {
         if clients[name] == nil {
             clients[name] = Client(items: [], token: nil, confirmed: since, record: record)
         }
-        let confirmed = clients[name]?.confirmed ?? 0
-        if known.isEmpty { clients[name]?.confirmed = max(since, confirmed) }
-        // Another owner takes it that a client that registers has built what it newly shows.
-        if isShared, known.isEmpty || clients[name]?.token == nil {
+        // A client that registers has built what it newly shows. Another owner does not know a
+        // client without a token.
+        if known.isEmpty || isShared && clients[name]?.token == nil {
             clients[name]?.confirmed = small.head
         }
         clients[name]?.items = known.isEmpty ? items : known
         clients[name]?.token = token
         clients[name]?.record = record
         if let token { owners[token] = name }
-        small.scheduler.registered(record, app: "app", now: small.now)
+        let heard = PushScheduler.Evidence(
+            confirmed: clients[name]?.heard ?? 0, isStreaming: clients[name]?.streams ?? 0 > 0)
+        small.scheduler.registered(record, app: "app", heard: heard, now: small.now)
     }
 
     private mutating func acknowledge(_ name: String) {
@@ -200,7 +195,7 @@ struct PushHistory {
         let heard = clients[name]?.heard ?? 0
         counts["acknowledged", default: 0] += 1
         if isShared, random.below(2) == 0 { return }
-        if clients[name]?.token != nil { clients[name]?.heard = max(heard, cursor) }
+        clients[name]?.heard = max(heard, cursor)
         small.scheduler.acknowledged(
             ClientKey(app: "app", client: name), upTo: cursor, now: small.now)
     }
@@ -232,7 +227,7 @@ struct PushHistory {
             }
         }
         guard changed.count < 3 else { return }
-        clear = small.scheduler.position
+        clear = small.scheduler.clear
         counts["clear", default: 0] += 1
     }
 
@@ -248,9 +243,10 @@ struct PushHistory {
             let key = ClientKey(app: "app", client: client.client)
             let told = progress[key].map { $0.isOwed ? $0.told : max($0.told, clear) }
             small.scheduler.restore(
-                client, app: "app", saved[key], told: isShared ? told ?? 0 : 0, now: small.now,
-                wall: small.now)
+                client, app: "app", saved[key], told: isShared ? told ?? 0 : 0,
+                clear: saved[key] == nil ? 0 : clear, now: small.now, wall: small.now)
         }
+        small.scheduler.lookAtRestored(now: small.now)
         for name in clients.keys.sorted() {
             if !isShared { clients[name]?.streams = 0 }
             clients[name]?.heard = 0
@@ -293,8 +289,6 @@ struct PushHistory {
             clients[key.client]?.token = nil
             forgotten.formUnion(
                 underWay.lazy.filter { $0.client == key }.map(\.number))
-            // Without an address the client is no concern of the scheduler, which forgets it.
-            clients[key.client]?.heard = 0
             if let record = clients[key.client]?.record {
                 let without = device(
                     record.registration.widgets.compactMap { $0.parameters["a"]?.texts.first },
@@ -358,25 +352,11 @@ struct PushHistory {
 
     private mutating func note(_ order: DuePush) {
         let name = order.client.client
-        guard let token = order.address.apns?.token else { return }
         counts["taken", default: 0] += 1
-        let told = clients[name]?.told[token] ?? 0
-        clients[name]?.told[token] = max(told, order.position)
+        clients[name]?.told = max(clients[name]?.told ?? 0, order.position)
     }
 }
 
 extension Int {
     fileprivate func clamped(to bound: Int) -> Int { Swift.min(self, bound) }
-}
-
-extension Shard {
-    /// The shard as a start finds it: with the versions, and without any stream.
-    fileprivate var withoutStreams: Shard {
-        var shard = self
-        for stream in shard.streams.indices where shard.subscriptions[stream] != nil {
-            shard.close(
-                StreamID(slot: UInt32(stream), serial: shard.streams[stream].serial))
-        }
-        return shard
-    }
 }

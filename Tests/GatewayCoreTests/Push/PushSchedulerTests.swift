@@ -286,7 +286,7 @@ import WidgetModel
             now: small.now)
         try small.change("1")
         let first = try #require(small.orders().first)
-        #expect(first.sorts == [.everything])
+        #expect(first.sorts == [.timelines])
         small.scheduler.finished(first.number, .webhook(.status(500)), now: small.now, random: 0)
         small.wait(5_000)
         let second = try #require(small.orders().first)

@@ -13,10 +13,17 @@ struct SmallPushScheduler {
     var now: Int64 = 1_000_000
     let terms: PushScheduler.Terms
 
-    init(terms: PushScheduler.Terms = PushScheduler.Terms(), isShared: Bool = false) throws {
+    /// What the store has, as a gateway with a data directory keeps it.
+    var saved: [ClientKey: PushScheduler.SavedClient] = [:]
+    var clear: UInt64 = 0
+
+    init(
+        terms: PushScheduler.Terms = PushScheduler.Terms(), limits: CoreLimits = CoreLimits(),
+        isShared: Bool = false
+    ) throws {
         self.terms = terms
         scheduler = PushScheduler(
-            Shard(floor: 0), terms: terms, hash: testHash, isShared: isShared)
+            Shard(floor: 0, limits: limits), terms: terms, hash: testHash, isShared: isShared)
         try put()
     }
 
@@ -66,8 +73,39 @@ struct SmallPushScheduler {
         scheduler.advance(now: now)
     }
 
+    /// Stores what changed.
+    mutating func save() {
+        for (key, client) in scheduler.takeChanged(limit: .max, now: now, wall: now) {
+            saved[key] = client
+        }
+        clear = scheduler.clear
+    }
+
+    /// Kills the gateway and starts it again, with the clients that are registered.
+    mutating func restart(_ records: [ClientRecord]) {
+        scheduler = PushScheduler(scheduler.shard.withoutStreams, terms: terms, hash: testHash)
+        for record in records {
+            let state = saved[ClientKey(app: "app", client: record.client)]
+            scheduler.restore(
+                record, app: "app", state, clear: state == nil ? 0 : clear, now: now, wall: now)
+        }
+        scheduler.lookAtRestored(now: now)
+    }
+
     mutating func finish(_ order: DuePush?, _ verdict: APNsReaction.Verdict = .delivered) throws {
         scheduler.finished(try #require(order).number, .apns(verdict), now: now, random: 0)
+    }
+}
+
+extension Shard {
+    /// The shard as a start finds it: with the versions, and without any stream.
+    var withoutStreams: Shard {
+        var shard = self
+        for stream in shard.streams.indices {
+            // An open slot, whatever its serial number.
+            shard.close(StreamID(slot: UInt32(stream), serial: shard.streams[stream].serial))
+        }
+        return shard
     }
 }
 

@@ -54,6 +54,11 @@ import WidgetModel
         try await fixture.stop()
     }
 
+    private static let address: JSONValue = [
+        "type": "apns", "pushType": "widgets", "token": .string(String(repeating: "0a", count: 32)),
+        "environment": "production",
+    ]
+
     /// Accepts every push, and records its time.
     private final class Pushes: PushSender {
         let times = Mutex<[Int64]>([])
@@ -80,15 +85,7 @@ import WidgetModel
                 storage: .embedded(fixture.store), drop: { _, _ in },
                 sender: { _ in pushes }, acceptTime: { _ in nil }))
         try await fixture.putCatalog()
-        try await fixture.register(
-            "phone",
-            delivery: [
-                [
-                    "type": "apns", "pushType": "widgets",
-                    "token": .string(String(repeating: "0a", count: 32)),
-                    "environment": "production",
-                ]
-            ])
+        try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
         while push.position < sequence { await Task.yield() }
         while pushes.isEmpty {
@@ -103,6 +100,35 @@ import WidgetModel
             clock.advance(to: due)
         }
         #expect(pushes.times.withLock { $0 } == [clock.now])
+        // Whoever is owed nothing is owed nothing after a start, whatever is forgotten by then.
+        try await eventually("stored") { try fixture.store.pushesClearUpTo() == sequence }
+        await push.stop {}
+        clock.end()
+        try await fixture.stop()
+    }
+
+    @Test(.timeLimit(.minutes(30))) func `a stream that was open before the address has its time`()
+        async throws
+    {
+        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
+        let push = try #require(fixture.engine.push)
+        let pushes = Pushes(clock)
+        push.start(
+            PushLoop.Dependencies(
+                storage: .embedded(fixture.store), drop: { _, _ in },
+                sender: { _ in pushes }, acceptTime: { _ in nil }))
+        try await fixture.putCatalog()
+        let cursor = try await fixture.register("phone")
+        let reader = try await fixture.open(try fixture.admit("phone", since: cursor))
+        try await fixture.register("phone", delivery: [["type": "stream"], Self.address])
+        let sequence = try await fixture.change("Character", "panda")
+        while push.position < sequence { await Task.yield() }
+        #expect(try await reader.said().stale == ["detail panda"])
+        let due = try await push.ask { scheduler, _ in scheduler.nextDue }
+        #expect(pushes.isEmpty && due == clock.now + DeliveryAttempts.grace)
+        // It confirms nothing, so the push follows.
+        clock.advance(to: clock.now + DeliveryAttempts.grace)
+        try await eventually("pushed") { !pushes.isEmpty }
         await push.stop {}
         clock.end()
         try await fixture.stop()
