@@ -7,7 +7,6 @@ package enum APNsEnvironment: UInt8, Sendable, CaseIterable {
     /// `api.sandbox.push.apple.com`.
     case sandbox
 
-    /// The other environment.
     package var other: APNsEnvironment { self == .production ? .sandbox : .production }
 }
 

@@ -24,7 +24,6 @@ extension DeliveryAttempts {
         /// The addresses in order of preference.
         package var addresses: [SavedAddress]
 
-        /// Creates the persisted form.
         package init(
             savedAt: Int64, latest: UInt64, confirmed: UInt64, told: UInt64, urgency: UInt8,
             isKnownToAnswer: Bool, held: Int64, grace: Int64, addresses: [SavedAddress]
@@ -64,7 +63,6 @@ extension DeliveryAttempts {
         /// The remaining time for the client to make contact, ms.
         package var repeatWait: Int64
 
-        /// Creates the persisted form.
         package init(
             id: UInt64, delivered: UInt64, spokeSince: UInt64, givenUp: UInt64, failures: Int,
             repeats: Int, awaitsSign: Bool, isUsable: Bool, wait: Int64, repeatWait: Int64

@@ -60,6 +60,7 @@ package struct DeliveryAttempts: Sendable {
         var underWay: UnderWay?
 
         struct UnderWay: Hashable {
+            let number: UInt64
             let position: UInt64
             let since: UInt64
             let isRepeat: Bool
@@ -347,14 +348,17 @@ package struct DeliveryAttempts: Sendable {
         told = max(told, position)
     }
 
-    /// Records that a push to the address was composed at `position`, reporting changes after
-    /// `since`, and is in flight.
-    package mutating func began(_ id: UInt64, at position: UInt64, since: UInt64) {
+    /// Records that the push of this number to the address was composed at `position`, reporting
+    /// changes after `since`, and is in flight.
+    package mutating func began(
+        _ id: UInt64, number: UInt64 = 0, at position: UInt64, since: UInt64
+    ) {
         let cause = cause(at: id)
         update(id) { address, latest in
             address.cause = cause
             address.underWay = .init(
-                position: position, since: since, isRepeat: address.delivered >= latest)
+                number: number, position: position, since: since,
+                isRepeat: address.delivered >= latest)
         }
     }
 

@@ -17,7 +17,6 @@ package struct DuePush: Sendable {
     package let environment: APNsEnvironment
     /// Whether the other environment may be tried if this one rejects the token.
     package let mayTryOtherEnvironment: Bool
-    /// The stale content.
     package let content: StaleSet
     /// The sequence up to which it reports everything.
     package let position: UInt64

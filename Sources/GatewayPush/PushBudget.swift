@@ -17,7 +17,6 @@ package struct PushBudget: Sendable {
         /// The limit of pushes that wake the app.
         package var background = PushAllowance.Terms(perDay: 24, burst: 3, reserve: 1)
 
-        /// Creates the default limits.
         package init() {}
     }
 
@@ -205,7 +204,6 @@ extension PushBudget {
             }
         }
 
-        /// Creates the persisted form.
         package init(
             savedAt: Int64, widgets: Int64, controls: Int64, background: Int64,
             pushed: [PushedKind]

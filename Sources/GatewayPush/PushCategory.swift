@@ -31,6 +31,17 @@ package enum PushCategory: Sendable, Hashable {
     }
 }
 
+extension ClientRegistration {
+    /// Whether the client has content of a category.
+    func has(_ sort: PushCategory) -> Bool {
+        switch sort {
+        case .timelines: !widgets.isEmpty
+        case .recommendations: !recommendations.isEmpty
+        case .control: true
+        }
+    }
+}
+
 extension DeliveryAddress {
     /// The APNs address; `nil` for any other address.
     package var apns: APNsAddress? {

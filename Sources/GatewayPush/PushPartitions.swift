@@ -28,7 +28,6 @@ package struct PushPartitions: Sendable {
         /// The sequence up to which it is owed only what its state says.
         package let clear: UInt64
 
-        /// Creates progress.
         package init(saved: PushScheduler.SavedClient?, told: UInt64, clear: UInt64 = 0) {
             (self.saved, self.told, self.clear) = (saved, told, saved == nil ? 0 : clear)
         }
@@ -52,7 +51,6 @@ package struct PushPartitions: Sendable {
 
     /// A client whose pushes begin here.
     package struct Restored: Sendable {
-        /// The client.
         package let key: ClientKey
         /// Its registration.
         package let record: ClientRecord

@@ -51,6 +51,7 @@ extension PushScheduler {
         clear: UInt64 = 0, heard: Evidence = .none, now: Int64, wall: Int64 = 0
     ) -> [Int] {
         guard record.isPushable || clients[key] != nil || saved != nil else { return [] }
+        let isNew = clients[key] == nil
         var client = clients[key] ?? PushClient(record)
         client.record = record
         client.told = max(client.told, told)
@@ -99,13 +100,10 @@ extension PushScheduler {
             release(address.address, key)
         }
         for address in client.addresses.values { claim(address.address, for: key) }
-        // A new category begins where the others are: who registers builds what is new. Sets depend
-        // on their own confirmations.
-        let others = known.filter { $0.key != .recommendations }.values.map {
-            $0.attempts.told(at: $0.position)
-        }
-        let begin = max(record.since, heard.confirmed, clear, others.min() ?? 0)
-        for (sort, addresses) in sorts where !addresses.isEmpty || known[sort] != nil {
+        // A client that registers has built what is new. Sets depend on their own confirmations.
+        let begin = isNew ? max(record.since, heard.confirmed, clear) : shard.position
+        for (sort, addresses) in sorts
+        where !addresses.isEmpty || known[sort] != nil || record.registration.has(sort) {
             let since = sort == .recommendations ? 1 : begin
             let new = DeliveryAttempts(confirmed: min(since, record.since), told: since)
             open(
@@ -136,7 +134,9 @@ extension PushScheduler {
         let slot = Int(stream.slot)
         while lanes.count <= slot { lanes.append(nil) }
         let stale = shard.poll(record, app: key.app, since: point(sort, since), kinds: nil)
-        if let stale, !stale.isEmpty {
+        // A set that is owed already is not owed anew by a floor that passed.
+        let isNew = sort != .recommendations || !attempts.isOwed
+        if let stale, !stale.isEmpty, isNew || stale.sequence > since {
             attempts.changed(
                 at: stale.sequence, after: min(since, max(stale.sequence, 1) - 1),
                 urgency: .normal, now: now)
@@ -157,7 +157,7 @@ extension PushScheduler {
         visit(key, now: now) { lane, scheduler in
             guard lane.sort == .recommendations else { return }
             lane.record = lane.record.confirming(record.confirmed)
-            lane.attempts.acknowledged(scheduler.confirmed(lane, by: 0))
+            lane.attempts.confirm(scheduler.confirmed(lane, by: 0))
         }
     }
 
@@ -294,7 +294,6 @@ extension PushScheduler {
         }
     }
 
-    /// Returns the slot of a category of a client.
     func slot(of key: ClientKey, _ sort: PushCategory) -> Int? {
         clients[key]?.slots.first { lanes[$0]?.sort == sort }
     }

@@ -19,8 +19,9 @@ extension PushScheduler {
         var said = PushContent(slots: [slot], stale: own.content, since: own.since)
         // A single push reports the stale content of every category with this address.
         let isRepeat = lane.attempts.hasHeardAll(at: id)
-        let others = idleSlots(of: lane.client, at: id).filter {
-            guard $0 != slot, let attempts = lanes[$0]?.attempts else { return false }
+        let idle = idleSlots(of: lane.client, at: id).filter { $0 != slot }
+        let others = idle.filter {
+            guard let attempts = lanes[$0]?.attempts else { return false }
             return attempts.isOwed && (isRepeat || !attempts.hasHeardAll(at: id))
         }
         let slots = [slot] + others
@@ -28,6 +29,9 @@ extension PushScheduler {
             let all = stale(of: lane.client, slots, since: { $0.unsaid(at: id) })
         {
             said = PushContent(slots: slots, stale: all.content, since: all.since)
+        }
+        if said.stale.all {
+            said = PushContent(slots: [slot] + idle, stale: said.stale, since: said.since)
         }
         var counted: UnderWay.Counted?
         switch ask(lane, address, said.stale, now: now) {
@@ -88,7 +92,8 @@ extension PushScheduler {
             saying: content, isManual: isManual)
         if !isManual {
             for slot in said.slots {
-                lanes[slot]?.attempts.began(id, at: position, since: said.since)
+                lanes[slot]?.attempts.began(
+                    id, number: number, at: position, since: said.since)
             }
         }
         let route = route(to: id, of: key)
@@ -193,7 +198,7 @@ extension PushScheduler {
         if push.isManual { return finishManual(push, result, now: now) }
         let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
             // An address that was removed and registered again has no earlier pushes.
-            lanes[$0]?.attempts.address(push.address)?.underWay?.position == push.position
+            lanes[$0]?.attempts.address(push.address)?.underWay?.number == number
         }
         if !slots.isEmpty {
             switch result {

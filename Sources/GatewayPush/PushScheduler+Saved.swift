@@ -13,7 +13,6 @@ extension PushScheduler {
             /// The schedule of a webhook endpoint; `nil` for APNs.
             package var webhook: WebhookSchedule.Saved?
 
-            /// Creates the persisted form.
             package init(
                 id: UInt64, environment: APNsEnvironmentChoice?, webhook: WebhookSchedule.Saved?
             ) {
@@ -30,7 +29,6 @@ extension PushScheduler {
         /// The remaining budget; `nil` before the first push.
         package var budget: PushBudget.Saved?
 
-        /// Creates the persisted form.
         package init(
             lanes: [PushCategory: DeliveryAttempts.Saved], addresses: [Address],
             budget: PushBudget.Saved?

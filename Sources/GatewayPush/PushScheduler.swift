@@ -33,7 +33,6 @@ package struct PushScheduler: Sendable {
         /// Whether webhooks are enabled.
         package var hasWebhooks = true
 
-        /// Creates the default limits.
         package init() {}
     }
 

@@ -158,7 +158,6 @@ extension WebhookSchedule {
         /// The raw value of ``Disabled``, or 0.
         package var disabled: UInt8
 
-        /// Creates the persisted form.
         package init(
             savedAt: Int64, message: UInt64, content: UInt64, isDelivered: Bool, failures: Int,
             failingFor: Int64, disabled: UInt8

@@ -45,8 +45,9 @@ package struct Staleness {
         for (kind, sequence) in Self.sorted(
             holdings.sets,
             {
-                let bound = bound(ofSet: $0.kind)
-                return $0.newestSet > bound ? $0.newestSet : bound < versions.floor ? head : nil
+                // Below the floor a change may have been forgotten, which is not a new one.
+                let newest = max($0.newestSet, versions.floor)
+                return newest > bound(ofSet: $0.kind) ? newest : nil
             })
         {
             result.add(InvalidationTarget(.recommendations, kind.kind), at: sequence)
@@ -109,6 +110,5 @@ package struct CoreLimits: Sendable, Equatable {
     /// collapsed.
     package var collapseKeysMax = 100_000
 
-    /// Creates the default limits.
     package init() {}
 }

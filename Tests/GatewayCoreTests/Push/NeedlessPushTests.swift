@@ -254,14 +254,15 @@ import WidgetModel
         throws
     {
         var small = try forgetful([Self.hook])
-        register(&small, device(["5"], named: "quiet", delivery: [Self.other]))
+        let since = small.head
+        register(&small, device(["5"], named: "quiet", delivery: [Self.other], since: since))
         small.save()
         try small.change("1")
         _ = small.orders()
         // Neither the change nor its push was stored.
         small.restart([
             device(["1", "2"], delivery: [Self.hook]),
-            device(["5"], named: "quiet", delivery: [Self.other]),
+            device(["5"], named: "quiet", delivery: [Self.other], since: since),
         ])
         let orders = small.orders()
         #expect(orders.map(\.address) == [Self.hook])

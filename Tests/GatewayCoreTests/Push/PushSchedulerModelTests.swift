@@ -353,7 +353,8 @@ struct PushHistory {
     private mutating func note(_ order: DuePush) {
         let name = order.client.client
         counts["taken", default: 0] += 1
-        clients[name]?.told = max(clients[name]?.told ?? 0, order.position)
+        let told = max(clients[name]?.told ?? 0, order.position)
+        clients[name]?.told = told
     }
 }
 

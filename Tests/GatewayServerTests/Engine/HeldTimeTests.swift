@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayDocuments
 import GatewayPush
+import GatewayStorage
 import GatewayTestSupport
 import NIOCore
 import Synchronization
