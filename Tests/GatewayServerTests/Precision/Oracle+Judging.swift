@@ -41,7 +41,7 @@ extension Oracle {
             }
             guard let id = block.id, id.sequence != stream.lastID else { continue }
             if id.sequence < stream.lastID { blame(.id, "that of \(name) went back") }
-            stream.ids.append((id.sequence, now))
+            stream.ids.append((id.sequence, now, block.notice == nil))
             if stream.kinds == nil, id.sequence >= client.position {
                 client.cursor = id.text
                 client.position = id.sequence
@@ -119,13 +119,15 @@ extension Oracle {
     private mutating func judgeWindows(
         _ notice: OracleNotice, about items: [OracleItem], _ name: String, _ stream: inout Stream
     ) {
-        for item in items where notice.matches(item) {
+        let changes = items.filter { notice.matches($0) }.map { item in
             let told = stream.told[item] ?? stream.base
-            let new = hits(of: item, after: told, upTo: notice.sequence)
-            if isTooSoon([(item: item, hits: new)], stream.windows) {
-                blame(.collapse, "the stream of \(name) names \(item) twice in a window")
-            }
-            for hit in new { stream.windows[Key(item: item, rule: hit.rule)] = now }
+            return (item: item, hits: hits(of: item, after: told, upTo: notice.sequence))
+        }
+        if isTooSoon(changes, stream.windows) {
+            blame(.collapse, "the stream of \(name) names \(notice) twice in a window")
+        }
+        for (item, hits) in changes {
+            for hit in hits { stream.windows[Key(item: item, rule: hit.rule)] = now }
         }
     }
 
@@ -161,27 +163,44 @@ extension Oracle {
             let new = hits(of: item, after: bound(item, client, place), upTo: push.position)
             if !new.isEmpty { reasons.append((item, route, new)) }
         }
+        let repeated = repeatable(client, place, here.map(\.item))
         if !reasons.isEmpty {
-            judge(push, what, for: reasons, of: client, at: place)
-        } else if mayRepeat(client, place, here.map(\.item)) {
-            place.repeats += 1
-        } else if !push.notice.all || !place.mayAll {
+            judge(push, what, for: reasons, of: client, at: place, isRepeat: !repeated.isEmpty)
+        } else if repeated.isEmpty, !push.notice.all || place.mayAllUntil < now {
             blame(.needless, what)
         }
         switch push.answer {
         case .accepts:
+            for (item, _) in here where !push.notice.matches(item) {
+                let bound = bound(item, client, place)
+                let waits = hits(of: item, after: bound, upTo: push.position)
+                place.left[item] = waits.contains(where: \.isRequired) ? bound : nil
+            }
             place.told = max(place.told, push.position)
             place.toldSets = max(place.toldSets, push.position)
-            place.mayAll = false
+            place.mayAllUntil = .min
             (place.failures, place.retryAt, place.acceptedAt) = (0, 0, now)
             if !push.address.isWebhook { client.pushedAt = now }
-            for (item, _) in here {
+            for (item, _) in here where push.notice.matches(item) {
+                place.left[item] = nil
                 client.reported[item] = max(client.reported[item] ?? 0, push.position)
                 client.added[item] = nil
             }
-            for reason in reasons {
-                for hit in reason.hits {
-                    place.windows[Key(item: reason.item, rule: hit.rule)] = now
+            for sort in Set(here.map(\.item).filter { push.notice.matches($0) }.map(\.sort)) {
+                let isRepeat = repeated.contains(sort) && !reasons.contains { $0.item.sort == sort }
+                let repeats = (place.unanswered[sort]?.repeats ?? 0) + (isRepeat ? 1 : 0)
+                place.unanswered[sort] = (now, repeats, push.notice.all)
+            }
+            let isDelayed = !client.streams.isEmpty || now <= client.streamAt + 2 * Self.grace
+            for reason in reasons where !push.notice.all && push.notice.matches(reason.item) {
+                for hit in reason.hits where hit.window > 0 && hit.sequence > client.windowless {
+                    // What waits may be named for another reason.
+                    let first = hits(of: reason.item, after: 0).first {
+                        $0.rule == hit.rule && hit.at < $0.at + $0.window
+                    }
+                    let isOpen = now < (first?.at ?? 0) + hit.window
+                    place.windows[Key(item: reason.item, rule: hit.rule)] =
+                        isOpen || isDelayed ? first?.at ?? hit.at : now
                 }
             }
             client.places[push.address] = place
@@ -200,16 +219,16 @@ extension Oracle {
 
     private mutating func judge(
         _ push: OracleSender.Push, _ what: String, for reasons: [Reason], of client: Client,
-        at place: Place
+        at place: Place, isRepeat: Bool
     ) {
+        if isRepeat { return }
         let streams = client.streams.values.filter { $0.kinds == nil }
-        // When the grace of each change ends.
-        let ends = reasons.flatMap { $0.hits }.map { hit -> Int64 in
-            if hit.isVoid { return .min }
-            let each = streams.map { stream -> Int64 in
-                stream.covered(hit.sequence).map { $0 + Self.grace } ?? .max
+        let ends = reasons.flatMap { reason in
+            reason.hits.map { hit -> Int64 in
+                if hit.isVoid { return .min }
+                let since = max(hit.at, place.since)
+                return streams.map { graceEnd($0, reason.item, hit, since) }.min() ?? .min
             }
-            return each.min() ?? .min
         }
         if ends.allSatisfy({ $0 > now }) {
             blame(.early, "\(what) is pushed beside a stream, at \(now) instead of \(ends)")
@@ -224,7 +243,7 @@ extension Oracle {
             blame(.collapse, "\(what), pushed twice in a window")
         }
         guard push.address.isWebhook else { return }
-        if push.notice.all, !place.mayAll { blame(.everything, what) }
+        if push.notice.all, place.mayAllUntil < now { blame(.everything, what) }
         let owesSet = client.items.contains { item, _ in
             item.sort == .set && !hits(of: item, after: client.confirmedSet).isEmpty
         }
@@ -239,20 +258,41 @@ extension Oracle {
         }
     }
 
-    /// Returns whether a push may be repeated at an address that accepted all.
-    private func mayRepeat(_ client: Client, _ place: Place, _ items: [OracleItem]) -> Bool {
-        guard client.isKnownToAnswer, place.repeats < Self.repeatWaits.count,
-            place.acceptedAt > 0, client.contactAt <= place.acceptedAt,
-            now - place.acceptedAt >= Self.repeatWaits[place.repeats]
-        else { return false }
-        return items.contains { !hits(of: $0, after: client.confirmation(of: $0)).isEmpty }
+    /// Returns when the grace of a stream ends for a change that is owed to an address since some
+    /// time.
+    private func graceEnd(
+        _ stream: Stream, _ item: OracleItem, _ hit: Hit, _ since: Int64
+    ) -> Int64 {
+        // Its windows are others than those of the pushes.
+        let isDisplaced = hits(of: item, after: 0, upTo: stream.openedAt).contains {
+            $0.rule == hit.rule && stream.ids[0].at < $0.at + 2 * $0.window
+        }
+        if isDisplaced { return hit.at + Self.grace }
+        guard let id = stream.covered(hit.sequence) else { return .max }
+        // The id that a heartbeat tells was right since the one before it.
+        let end = id.at + Self.grace - (id.isHeartbeat ? OracleWorld.heartbeat : 0)
+        return hit.sequence <= stream.openedAt ? min(end, since + 2 * Self.grace) : end
+    }
+
+    /// Returns the sorts of items whose push may be repeated at an address that accepted it.
+    private func repeatable(
+        _ client: Client, _ place: Place, _ items: [OracleItem]
+    ) -> Set<OracleItem.Sort> {
+        guard client.isKnownToAnswer else { return [] }
+        let due = items.filter { item in
+            guard let push = place.unanswered[item.sort], push.repeats < Self.repeatWaits.count,
+                client.contactAt <= push.at, now - push.at >= Self.repeatWaits[push.repeats]
+            else { return false }
+            return push.all || !hits(of: item, after: client.confirmation(of: item)).isEmpty
+        }
+        return Set(due.map(\.sort))
     }
 
     /// The longest wait after so many failures, with its random part.
     private static func retryWait(_ failures: Int, at address: OracleAddress) -> Int64 {
-        let waits: [Int64] =
-            address.isWebhook ? [5_000, 300_000, 1_800_000] : [60_000, 120_000, 240_000]
-        return waits[min(failures, waits.count) - 1] * 5 / 4
+        let first: [Int64] = address.isWebhook ? [5_000, 300_000, 1_800_000] : [60_000]
+        let wait = first[min(failures, first.count) - 1]
+        return (address.isWebhook ? wait : wait << min(failures - 1, 7)) * 5 / 4
     }
 
     // MARK: What is missing
@@ -293,8 +333,8 @@ extension Oracle {
         let known = max(
             client.confirmation(of: item), client.since[item] ?? 0, client.reported[item] ?? 0)
         let owed = hits(of: item, after: known).filter { hit in
-            let wasTold = hit.at < first.since && hit.sequence <= client.seen[item] ?? 0
-            return hit.isRequired && !wasTold
+            let wasTold = hit.isVoid || hit.sequence <= client.seen[item] ?? 0
+            return hit.isRequired && !(hit.at <= first.since && wasTold)
         }
         guard let hit = owed.min(by: { $0.sequence < $1.sequence }) else { return }
         var due = max(
@@ -302,7 +342,7 @@ extension Oracle {
             restartedAt + Self.grace, client.pushedAt + Self.interval)
         for stream in client.streams.values where stream.covers(item) {
             guard let covered = stream.covered(hit.sequence) else { return }
-            due = max(due, covered + Self.grace, hit.at + hit.wait + Self.grace)
+            due = max(due, covered.at + Self.grace, hit.at + hit.wait + Self.grace)
         }
         for place in places {
             due = max(due, place.retryAt, place.acceptedAt + max(Self.interval, hit.wait))

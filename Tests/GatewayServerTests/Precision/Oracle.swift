@@ -20,20 +20,24 @@
 /// - **Grace.** It begins with the id that covers the change, because before it the client
 ///   cannot confirm. A stream for some kinds gives none to other kinds, and need not give any.
 ///   When a stream ended, or the gateway started, a push may come at once and has to come after
-///   20 s.
+///   20 s. What a new stream tells may be pushed 40 s after it became owed. A stream that opened
+///   in a window has its own windows, later than those of pushes.
 /// - **Ids.** A stream without a key of a rule with a window has an id that covers what it told.
-/// - **Collapse.** Per rule and value, on each stream and at each address, APNs included. A push
-///   with another reason may name what waits. A catalog that leaves a rule and its window alone
+/// - **Collapse.** Per rule and value, on each stream and at each address, APNs included. A window
+///   begins with the change where a grace delays the push. What
+///   is sent for another reason may name what waits. A catalog that leaves a rule and its window alone
 ///   ends no window; a restart and another window do, and a registration may.
 /// - **Next address.** It is told only while all before it are dead, failed three times in a
 ///   row, or had all repeats.
 /// - **Everything.** `all` is for cursors that are none, void or below a floor, and for
-///   addresses that were owed something when the floor passed.
+///   addresses that were owed something, or for which a change waited, when the floor passed.
 /// - **Sets and floors.** An unchanged set may be told when versions of keys were forgotten, but
 ///   not when the log was. A set with other items may be told what changed since the old was
 ///   confirmed.
 /// - **Void epoch.** Everything is owed to every address, once, without a grace.
-/// - **Repeats.** Allowed at the times that push.md states, never required.
+/// - **Repeats.** Allowed at the times that push.md states, never required. They tell everything
+///   that the client has not confirmed.
+/// - **Catalogs.** A new rule tells the streams again what their id does not cover.
 /// - **Spread.** At most five times `push.spreadPerSecond` in one second, because hashes clump.
 struct Oracle {
     /// What is wrong with a notification, or with its absence.
@@ -101,6 +105,8 @@ struct Oracle {
     struct Stream {
         /// `nil` for all kinds.
         let kinds: Set<String>?
+        /// The end of the log when it opened.
+        let openedAt: UInt64
         /// The cursor that it resumed from.
         var base: UInt64
         /// Whether it may be told `all` next.
@@ -108,7 +114,7 @@ struct Oracle {
         /// What it told of an item, if more than ``base``.
         var told: [OracleItem: UInt64] = [:]
         /// The ids that it carried, and when.
-        var ids: [(id: UInt64, at: Int64)] = []
+        var ids: [(id: UInt64, at: Int64, isHeartbeat: Bool)] = []
         var windows: [Key: Int64] = [:]
 
         /// The last id; at first the cursor that it resumed from.
@@ -116,8 +122,10 @@ struct Oracle {
 
         func covers(_ item: OracleItem) -> Bool { kinds?.contains(item.kind) ?? true }
 
-        /// When its id first covered a change.
-        func covered(_ sequence: UInt64) -> Int64? { ids.first { $0.id >= sequence }?.at }
+        /// The first id that covers a change.
+        func covered(_ sequence: UInt64) -> (id: UInt64, at: Int64, isHeartbeat: Bool)? {
+            ids.first { $0.id >= sequence }
+        }
     }
 
     /// A push address of a client.
@@ -127,14 +135,21 @@ struct Oracle {
         /// The sequence up to which nothing is left to tell it, of sets and of all else.
         var told: UInt64
         var toldSets: UInt64 = 0
-        var mayAll: Bool
+        /// Until when it may be told everything.
+        var mayAllUntil = Int64.min
+        /// What an accepted push did not name, because it waited: after what it has to be told.
+        var left: [OracleItem: UInt64] = [:]
         var failures = 0
         var retryAt: Int64 = 0
         var acceptedAt: Int64 = 0
-        var repeats = 0
+        /// The pushes that may be repeated, each with its time and the number of its repeats, and
+        /// whether it told everything.
+        var unanswered: [OracleItem.Sort: (at: Int64, repeats: Int, all: Bool)] = [:]
         var windows: [Key: Int64] = [:]
 
-        var works: Bool { failures < 3 && repeats < Oracle.repeatWaits.count }
+        var works: Bool {
+            failures < 3 && !unanswered.values.contains { $0.repeats >= Oracle.repeatWaits.count }
+        }
     }
 
     struct Client {
@@ -177,6 +192,8 @@ struct Oracle {
         var isForgotten = false
         /// The position at which it registered each item.
         var since: [OracleItem: UInt64] = [:]
+        /// The addresses for each item as last registered.
+        var routes: [OracleItem: [OracleAddress]] = [:]
         /// The server-held cursor when it added an item while it was owed another.
         var added: [OracleItem: UInt64] = [:]
         /// What streams and polls told, and what addresses accepted.
@@ -184,6 +201,8 @@ struct Oracle {
         var reported: [OracleItem: UInt64] = [:]
         var isKnownToAnswer = false
         var contactAt: Int64 = 0
+        /// The changes up to here open no windows: it registered after them, or a restart came.
+        var windowless: UInt64 = 0
         /// When its last stream opened or ended.
         var streamAt: Int64 = 0
         /// When APNs last accepted a push.
@@ -275,6 +294,9 @@ struct Oracle {
         let before = catalog
         catalog = other
         guard let sequence else { return }
+        for rule in before.rules where !other.rules.contains(rule) {
+            endWindows { $0.item.kind == rule.kind && $0.rule == rule.entity }
+        }
         for rule in other.rules where !before.rules.contains(rule) {
             concernAll(rule.sort, rule.kind, Hit(sequence: sequence, at: now))
         }
@@ -294,8 +316,26 @@ struct Oracle {
             client.held = head
             client.position = head
         }
+        client.windowless = head
         let items = Set(client.items.map(\.item))
         let isOwed = client.places.keys.contains { owes(client, at: $0) }
+        // What was owed and is removed counts as owed once it is forgotten.
+        let owedRemoved = client.places.values.contains { place in
+            client.since.keys.contains { item in
+                !items.contains(item) && !hits(of: item, after: bound(item, client, place)).isEmpty
+            }
+        }
+        for address in Array(client.places.keys) {
+            // The address is new for what was told elsewhere. Another lamp is in the same place.
+            for (item, route) in client.items where route.contains(address) {
+                let before = client.routes[item] ?? (item.sort == .control ? [] : route)
+                let confirmed = client.confirmation(of: item)
+                guard !before.contains(address) else { continue }
+                client.places[address]?.left[item] = confirmed
+                if confirmed < forgotten { client.places[address]?.mayAllUntil = .max }
+            }
+        }
+        client.routes = Dictionary(client.items.map { ($0.item, $0.route) }) { $0 + $1 }
         for item in items where client.since[item] == nil {
             client.since[item] = head
             if isOwed { client.added[item] = client.held }
@@ -304,12 +344,19 @@ struct Oracle {
         client.seen = client.seen.filter { items.contains($0.key) }
         client.reported = client.reported.filter { items.contains($0.key) }
         let addresses = Set(client.addresses + client.controls.compactMap(\.address))
+        let mayAllUntil = client.places.values.map(\.mayAllUntil).max() ?? .min
         client.places = client.places.filter { addresses.contains($0.key) }
         for address in addresses where client.places[address] == nil {
             let told = client.isForgotten ? 0 : client.held
-            client.places[address] = Place(since: now, told: told, mayAll: told < forgotten)
+            // What is owed at a new address is not sent within the grace of a stream.
+            client.places[address] = Place(
+                since: now, told: told,
+                mayAllUntil: max(mayAllUntil, told < forgotten ? now + 2 * Self.grace : .min))
         }
-        for address in addresses { client.places[address]?.windows = [:] }
+        for address in addresses {
+            client.places[address]?.windows = [:]
+            if owedRemoved { client.places[address]?.mayAllUntil = .max }
+        }
         for (number, stream) in client.streams where stream.lastID < forgotten {
             client.streams[number]?.mayAll = true
         }
@@ -333,9 +380,9 @@ struct Oracle {
     mutating func opened(_ number: Int, by name: String, kinds: [String]) {
         guard var client = clients[name] else { return }
         client.streams[number] = Stream(
-            kinds: kinds.isEmpty ? nil : Set(kinds), base: client.position,
+            kinds: kinds.isEmpty ? nil : Set(kinds), openedAt: head, base: client.position,
             mayAll: client.position == 0 || client.position < forgotten,
-            ids: [(client.position, now)])
+            ids: [(client.position, now, false)])
         client.streamAt = now
         contact(&client)
         if kinds.isEmpty { confirm(&client, client.position) }
@@ -357,9 +404,11 @@ struct Oracle {
     }
 
     /// The versions of all keys of these clients were forgotten.
-    mutating func flooded() {
+    ///
+    /// - Parameter first: The first of the changes that took their place.
+    mutating func flooded(from first: UInt64) {
         forgetUpTo(head)
-        concernAll(.set, "detail", Hit(sequence: head, at: now, isRequired: false))
+        concernAll(.set, "detail", Hit(sequence: first, at: now, isRequired: false))
     }
 
     /// The gateway was started again, with a log that begins after `floor`.
@@ -369,6 +418,7 @@ struct Oracle {
         for name in Array(clients.keys) {
             guard var client = clients[name] else { continue }
             client.streams = [:]
+            client.windowless = head
             if client.places.isEmpty {
                 client.isForgotten = true
                 let head = head
@@ -398,7 +448,7 @@ struct Oracle {
             for address in Array(client.places.keys) {
                 client.places[address]?.told = 0
                 client.places[address]?.toldSets = 0
-                client.places[address]?.mayAll = true
+                client.places[address]?.mayAllUntil = .max
             }
             for number in Array(client.streams.keys) {
                 client.streams[number]?.base = 0
@@ -413,10 +463,13 @@ struct Oracle {
 
     func contact(_ client: inout Client) {
         client.contactAt = now
-        for address in Array(client.places.keys) { client.places[address]?.repeats = 0 }
+        for address in Array(client.places.keys) { client.places[address]?.unanswered = [:] }
     }
 
     private func confirm(_ client: inout Client, _ sequence: UInt64) {
+        for address in Array(client.places.keys) where sequence >= forgotten {
+            client.places[address]?.mayAllUntil = .min
+        }
         client.confirmed = max(client.confirmed, sequence)
         client.isForgotten = false
     }
@@ -436,9 +489,9 @@ struct Oracle {
         for name in Array(clients.keys) {
             for address in addresses(of: name) {
                 guard let client = clients[name], let place = client.places[address],
-                    place.told < forgotten, owes(client, at: address)
+                    place.told < forgotten, owes(client, at: address) || hasOpenWindow(client)
                 else { continue }
-                clients[name]?.places[address]?.mayAll = true
+                clients[name]?.places[address]?.mayAllUntil = .max
             }
         }
     }
@@ -482,8 +535,9 @@ struct Oracle {
 
     /// The position after which an address may be told changes of an item.
     func bound(_ item: OracleItem, _ client: Client, _ place: Place) -> UInt64 {
-        if item.sort == .set { return max(client.confirmedSet, place.toldSets) }
-        let told = min(place.told, client.added[item] ?? .max)
+        let left = place.left[item] ?? .max
+        if item.sort == .set { return max(client.confirmedSet, min(place.toldSets, left)) }
+        let told = min(place.told, client.added[item] ?? .max, left)
         return max(client.isForgotten ? 0 : client.confirmed, told)
     }
 
@@ -491,6 +545,13 @@ struct Oracle {
         guard let place = client.places[address] else { return false }
         return client.items.contains { item, route in
             route.contains(address) && !hits(of: item, after: bound(item, client, place)).isEmpty
+        }
+    }
+
+    /// Whether a change of the client's may wait in a window.
+    private func hasOpenWindow(_ client: Client) -> Bool {
+        client.items.contains { item, _ in
+            hits(of: item, after: 0).contains { $0.at + 2 * $0.wait > now }
         }
     }
 
@@ -516,7 +577,6 @@ struct Oracle {
                 if owed.allSatisfy({ $0.item.sort != .set }) {
                     client.places[address]?.toldSets = head
                 }
-                if owed.isEmpty { client.places[address]?.mayAll = false }
             }
             clients[name] = client
         }

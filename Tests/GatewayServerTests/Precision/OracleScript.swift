@@ -211,5 +211,30 @@ struct OracleScript: Sendable, CustomStringConvertible {
                 .opens("a"), .change("Offer", "panda"), .pass(60_000),
                 .change("Character", "panda"), .acks("a"), .pass(60_000),
             ]),
+        OracleScript(
+            "the first address for widgets beside one for a control",
+            [
+                .client("a"), .control("a", id: "1", lamp: "panda", .controls("a1")),
+                .change("Character", "panda"), .addresses("a", [.webhook("a1")]), .pass(60_000),
+            ]),
+        OracleScript(
+            "the first address for a control beside one for widgets",
+            [
+                .client("a", [.widgets("a1")]), .control("a", id: "1", lamp: "owl"),
+                .change("Lamp", "owl"), .addresses("a", [.webhook("a1")]), .pass(60_000),
+            ]),
+        OracleScript(
+            "a set that is owed while a floor passes",
+            [
+                .client("a", [.widgets("a1"), .background("a1")]),
+                .set("a", of: "panda", builtAtCursor: true), .flood, .adds("a", "busy", "panda"),
+                .change("Character", "owl"), .touch("a", .put), .restart, .pass(60_000),
+            ]),
+        OracleScript(
+            "a set that was confirmed for its client",
+            [
+                .client("a", [.webhook("a1")]), .set("a", of: "panda", builtAtCursor: true),
+                .turnover, .flood, .touch("a", .reorder), .pass(900_000),
+            ]),
     ]
 }

@@ -19,14 +19,13 @@ struct OracleWorld {
     struct Finding: Sendable, CustomStringConvertible {
         let fault: Oracle.Fault
         let events: [OracleEvent]
+        /// The events with the time and the end of the log before each, and what was sent.
+        let trace: [String]
 
-        var description: String {
-            let lines = events.map { "    \($0.line)," }
-            return "\(fault)\nafter\n" + lines.joined(separator: "\n")
-        }
+        var description: String { "\(fault)\nafter\n" + trace.joined(separator: "\n") }
     }
 
-    private static let heartbeat: Int64 = 15_000
+    static let heartbeat: Int64 = 15_000
     /// How many keys the gateway knows the versions of; the events change a third as many.
     private static let versionKeys = 96
     /// How many entries maintenance leaves in the log.
@@ -42,6 +41,7 @@ struct OracleWorld {
     private var opened = 0
     private var posts = 0
     private var nextHeartbeat: Int64
+    private var trace: [String] = []
 
     private init(devicesPerSecond: Int) async throws {
         data = try GatewayProcess.temporaryDirectory()
@@ -67,7 +67,7 @@ struct OracleWorld {
                 world.oracle.blame(.lost, "an event failed: \(error)")
             }
             finding = world.oracle.faults.first.map {
-                Finding(fault: $0, events: Array(events[...place]))
+                Finding(fault: $0, events: Array(events[...place]), trace: world.trace)
             }
         }
         await world.push.stop {}
@@ -120,6 +120,7 @@ struct OracleWorld {
 
     private mutating func play(_ event: OracleEvent) async throws {
         oracle.now = clock.now
+        trace.append("\(clock.now), \(fixture.store.head): \(event.line)")
         let step = try await apply(event)
         try await look(step)
     }
@@ -158,7 +159,13 @@ struct OracleWorld {
             try await register(name, patching: ["delivery"]) { $0.addresses = addresses }
         case .control(let name, let id, let lamp, let address):
             try await register(name, patching: ["controls"]) { client in
-                client.controls.removeAll { $0.id == id }
+                // Who places a control has built it. One lamp has one way to be told of it.
+                if let lamp, !client.controls.contains(where: { $0.id == id && $0.lamp == lamp }) {
+                    client.since[OracleItem(sort: .control, kind: "lamp", value: lamp)] = nil
+                }
+                client.controls.removeAll {
+                    $0.id == id || $0.lamp == lamp && $0.address != address
+                }
                 if let lamp { client.controls.append(.init(id: id, lamp: lamp, address: address)) }
             }
         case .set(let name, let character, let isBuilt):
@@ -192,11 +199,11 @@ struct OracleWorld {
         case .catalog(let edit):
             var catalog = oracle.catalog
             catalog.apply(edit)
-            let before = fixture.store.head
+            let (before, rules) = (fixture.store.head, oracle.catalog.rules)
             try await fixture.putCatalog(catalog.yaml)
             let head = fixture.store.head
             oracle.put(catalog, at: head > before ? head : nil)
-            return .live
+            return catalog.rules == rules ? .live : .registration
         case .pass(let milliseconds): try await pass(milliseconds)
         case .flood: try await flood()
         case .turnover: try await turnOver()
@@ -382,6 +389,7 @@ struct OracleWorld {
     private mutating func flood() async throws {
         posts += 1
         let source = "flood-\(posts)"
+        let first = fixture.store.head + 1
         let events = (0..<3 * Self.versionKeys).map { place in
             CloudEvent(
                 source: source, id: "\(place)",
@@ -394,7 +402,7 @@ struct OracleWorld {
             publisher.copyVersions { _ in continuation.resume() }
         }
         oracle.head = fixture.store.head
-        oracle.flooded()
+        oracle.flooded(from: first)
         // So many keys take longer than a heartbeat.
         try await look(.other)
         try await pass(Self.heartbeat)
@@ -483,9 +491,18 @@ struct OracleWorld {
                     id: try block.id.map { (text: $0, sequence: try Cursor.sequence($0)) },
                     notice: try block.data.map { OracleNotice(try claims(of: $0)) })
             }
+            for block in judged {
+                let id = block.id.map { " id \($0.sequence)" } ?? ""
+                let notice = block.notice.map { " \($0)" } ?? ""
+                trace.append("  \(clock.now): stream \(number) of \(stream.client)\(id)\(notice)")
+            }
             oracle.streamed(judged, on: number, to: stream.client, step)
         }
-        for push in sender.take() { oracle.pushed(push) }
+        for push in sender.take() {
+            trace.append(
+                "  \(clock.now): \(push.address) of \(push.client) \(push.answer) \(push.notice)")
+            oracle.pushed(push)
+        }
         oracle.judgeDebts()
         oracle.moveCursors()
     }
