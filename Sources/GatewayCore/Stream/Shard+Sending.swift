@@ -24,7 +24,7 @@ extension Shard {
                 app: apps[app].name, content: StaleSet([name], sequence: sequence), cause: nil,
                 acceptedAt: accepted)
             frame.urgency = places.map { keys[$0].urgency }.max { $0.rank < $1.rank }
-            write(frame, app, watermarks, batch: batch) { index, visit in
+            write(frame, app, upTo: watermarks, batch: batch) { index, visit in
                 for place in places {
                     let due = keys[place]
                     index.visitHolders(rule: due.key.rule, values: due.key.values) {
@@ -49,7 +49,7 @@ extension Shard {
             let frame = ShardOutput.Frame(
                 app: apps[app].name, content: StaleSet([name], sequence: sequence),
                 cause: cause, acceptedAt: acceptedAt)
-            write(frame, app, sent, batch: batch) { index, visit in
+            write(frame, app, upTo: sent, batch: batch) { index, visit in
                 for (place, rule, reach) in firing {
                     keys.withEncoded(place) { key in
                         index.visitHolders(rule: rule, key, reach) { visit($0, sequence) }
@@ -90,7 +90,7 @@ extension Shard {
     /// not added to the output.
     @inline(__always)
     private mutating func write(
-        _ frame: ShardOutput.Frame, _ app: Int, _ watermarks: Watermarks, batch: Int32,
+        _ frame: ShardOutput.Frame, _ app: Int, upTo watermarks: Watermarks, batch: Int32,
         _ visitAll: (
             inout SubscriptionIndex,
             (UnsafeBufferPointer<SubscriptionIndex.Subscriber>, _ changed: UInt64) -> Void
@@ -189,5 +189,16 @@ extension Shard {
     func holdings(of slot: UInt32, _ app: Int) -> ClientSubscriptions? {
         guard let subscription = subscriptions[Int(slot)], !subscription.isEnded else { return nil }
         return apps[app].ruleSet.holdings(of: subscription.record, kinds: subscription.kinds)
+    }
+}
+
+extension [StreamRecord] {
+    /// Adds to the number of waiting keys of each stream that depends on a key.
+    mutating func addWaitingKeys(
+        _ count: Int32, to holders: UnsafeBufferPointer<SubscriptionIndex.Subscriber>
+    ) {
+        for holder in holders where self[Int(holder.stream)].generation == holder.generation {
+            self[Int(holder.stream)].waitingKeys &+= UInt32(bitPattern: count)
+        }
     }
 }

@@ -10,7 +10,6 @@ package struct Shard: Sendable {
     package internal(set) var position: UInt64
     /// The data to send; the caller sends it and calls ``clearOutput()``.
     package internal(set) var output = ShardOutput()
-    /// The number of open streams.
     package internal(set) var openStreams = 0
     /// The number of bumped keys with dependent streams that waited for the end of a collapse
     /// window.

@@ -9,7 +9,6 @@ package struct ShardOutput: Sendable {
     package struct Frame: Sendable {
         /// The app it is for.
         package let app: String
-        /// The stale content.
         package let content: StaleSet
         /// The facts about the change; `nil` unless a single change is reported.
         package let cause: ChangeCause?
@@ -59,7 +58,6 @@ package struct ShardOutput: Sendable {
         touched.append(contentsOf: met)
     }
 
-    /// Returns the frame of a delivery.
     func frame(of delivery: Int32) -> Int32 { deliveries[Int(delivery)].frame }
 
     /// Clears the id of a delivery; returns the one that it carried.

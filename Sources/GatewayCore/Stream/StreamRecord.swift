@@ -53,17 +53,6 @@ struct StreamRecord {
 /// and to all others.
 typealias Watermarks = (waiting: UInt64, current: UInt64)
 
-extension [StreamRecord] {
-    /// Adds to the number of waiting keys of each stream that depends on a key.
-    mutating func addWaitingKeys(
-        _ count: Int32, to holders: UnsafeBufferPointer<SubscriptionIndex.Subscriber>
-    ) {
-        for holder in holders where self[Int(holder.stream)].generation == holder.generation {
-            self[Int(holder.stream)].waitingKeys &+= UInt32(bitPattern: count)
-        }
-    }
-}
-
 /// The properties of a stream that are needed only when its registration or state changes.
 struct StreamSubscription {
     var record: ClientRecord
