@@ -123,7 +123,6 @@ package final class PostgresServer: Sendable {
         }
     }
 
-    /// Creates a database and returns its name.
     package func createDatabase() throws -> String {
         let number = databaseCount.withLock { count in
             count += 1

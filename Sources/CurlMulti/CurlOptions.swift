@@ -72,7 +72,6 @@ package struct CurlOptions {
             })
     }
 
-    /// Sets an option to a number.
     package mutating func set(_ option: CURLoption, _ value: Int) {
         note(client_curl_set_long(easy.pointer, option, value))
     }

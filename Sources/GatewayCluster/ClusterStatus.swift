@@ -27,7 +27,6 @@ package struct ClusterStatus: Sendable, Equatable {
 
     /// A standby that follows the primary.
     package struct Standby: Sendable, Equatable {
-        /// Creates a standby.
         package init(name: String?, mode: String?) {
             self.name = name
             self.mode = mode
@@ -41,7 +40,6 @@ package struct ClusterStatus: Sendable, Equatable {
 
     /// A session that holds the lock of the log.
     package struct LockHolder: Sendable, Equatable {
-        /// Creates a holder.
         package init(process: Int64, login: String, seconds: Double?, waitsForStandby: Bool) {
             self.process = process
             self.login = login
@@ -96,7 +94,6 @@ package struct ClusterStatus: Sendable, Equatable {
     /// The sessions that hold the lock.
     package var lockHolders: [LockHolder]
 
-    /// Creates a status.
     package init(
         version: Int64, log: String, isClosed: Bool, head: Int64, chain: String,
         slicesAhead: Int64, floor: Int64, snapshot: Snapshot?, nodes: [Node], unowned: Int64,

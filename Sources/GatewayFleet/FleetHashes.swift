@@ -32,7 +32,6 @@ package struct FleetHashes: Sendable {
         partition = SipHash(secret: try key("partitions"))
     }
 
-    /// The number of partitions.
     private static let partitions: UInt64 = 4_096
 
     /// Returns the key of a client's registration.

@@ -22,7 +22,6 @@ package enum Problem {
             status: 401, code: code, title: "A valid bearer token is needed", detail: detail)
     }
 
-    /// The problem for an engine error.
     static func engine(_ error: EngineError) -> ProblemDetails {
         switch error {
         case .unknownApp: unknownApp

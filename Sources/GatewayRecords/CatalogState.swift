@@ -32,7 +32,6 @@ package struct CatalogState: Sendable {
         return ruleSet
     }
 
-    /// Removes an app.
     package mutating func remove(app: String, at sequence: UInt64) {
         documents[app] = nil
         removals[app] = sequence

@@ -13,7 +13,6 @@ package struct IssuerSettings: Sendable, Equatable {
 
     /// The `iss` of its tokens.
     package let iss: String
-    /// The apps that the issuer is trusted for.
     package let apps: TrustedIssuer.Apps
     /// The scopes that it may grant.
     package let scopes: Set<Scope>

@@ -17,6 +17,5 @@ package struct StreamSettings: Sendable, Equatable {
     /// takes another one's place when it comes back, so it is not to come back soon.
     package var replacedRetryMilliseconds = 60_000
 
-    /// Creates the default settings.
     package init() {}
 }

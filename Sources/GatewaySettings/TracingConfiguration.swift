@@ -5,7 +5,6 @@ import WidgetModel
 
 /// The configuration of tracing and of the collector.
 package struct TracingConfiguration: Sendable {
-    /// The collector.
     package var endpoint: CollectorEndpoint
     /// The share of the traces begun here that is recorded.
     package var share = 1.0

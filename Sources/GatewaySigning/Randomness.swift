@@ -13,8 +13,3 @@ package func secureRandom(count: Int) throws(SigningError) -> [UInt8] {
     }
     return bytes
 }
-
-/// Returns whether both contain the same bytes, in a time that depends only on their lengths.
-package func constantTimeEquals(_ one: [UInt8], _ other: [UInt8]) -> Bool {
-    one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
-}

@@ -49,7 +49,6 @@ package struct TrustedIssuer: Sendable, Equatable {
 
 /// The policy for verifying tokens.
 package struct TokenPolicy: Sendable, Equatable {
-    /// The trusted issuers.
     package var issuers: [TrustedIssuer]
     /// The accepted audiences: the URLs of the gateway. At least one must be in `aud`.
     package var audiences: Set<String>

@@ -13,7 +13,6 @@ import Synchronization
 /// The lock belongs to the open file: the kernel releases it when the process ends, however it
 /// ends, so that no cleanup is needed after a crash.
 package final class DirectoryLock: Sendable {
-    /// The name of the lock file.
     package static let fileName = "store.lock"
 
     /// The open lock file; `nil` after its release.

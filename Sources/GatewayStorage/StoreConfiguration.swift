@@ -36,6 +36,5 @@ package struct StoreConfiguration: Sendable {
     /// The longest wait for another process that has locked the database, seconds.
     static let busySeconds = 5.0
 
-    /// Creates the default limits.
     package init() {}
 }

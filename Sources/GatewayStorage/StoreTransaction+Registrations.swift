@@ -158,7 +158,6 @@ extension StoreTransaction {
     }
 }
 
-/// A value of an attribute.
 private struct RegistrationAttribute: Hashable {
     let name: String
     let value: String

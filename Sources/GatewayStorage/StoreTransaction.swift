@@ -118,7 +118,6 @@ package struct StoreTransaction: ~Copyable {
         payloadBytes += bytes
     }
 
-    /// Begins a job.
     mutating func beginJob() {
         mark = Mark(
             head: head, floor: floor, rows: rows, payloadBytes: payloadBytes,

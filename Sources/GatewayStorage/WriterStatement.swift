@@ -142,7 +142,6 @@ enum StatementValue {
     /// Bytes; empty ones are bound as NULL.
     case bytes(Data)
 
-    /// Returns a text, or NULL.
     static func text(orNull text: String?) -> StatementValue { text.map { .text($0) } ?? .null }
 
     /// Appends the bytes that must stay in place while the statement runs.

@@ -56,7 +56,6 @@ package final class KeySetServer: Sendable {
         self.port = port
     }
 
-    /// The URL of the keys.
     package var url: String { "https://localhost:\(port)/keys" }
 
     /// The number of requests that were answered, and of those that are being answered.

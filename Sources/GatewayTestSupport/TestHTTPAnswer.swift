@@ -16,7 +16,6 @@ package struct TestHTTPAnswer: Sendable {
         headers.first { $0.name == name }?.value
     }
 
-    /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The body as JSON; `nil` when it is none.

@@ -42,7 +42,6 @@ struct RunOptions: ParsableArguments {
     }
 }
 
-/// Cores, as in `0,2`.
 struct CoreList: ExpressibleByArgument {
     let cores: [Int]
 

@@ -71,7 +71,6 @@ struct ClientsCommand: AsyncParsableCommand {
             }
         }
 
-        /// The query string.
         var query: String {
             var parts = ["limit=\(limit)"]
             if let attribute { parts.append("attribute=\(attribute.encoded)") }

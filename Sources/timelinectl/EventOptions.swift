@@ -49,9 +49,6 @@ struct EventOptions: ParsableArguments {
         _ = try attributeValues()
     }
 
-    /// Whether a change is stated.
-    var isStated: Bool { entity != nil || file != nil }
-
     /// The document to send, and its media type.
     ///
     /// - Throws: `ValidationError` if a file cannot be read or holds no events.

@@ -6,7 +6,6 @@ import TimelineClient
 import TimelineClientHTTP
 import WidgetModel
 
-/// Commands for tokens.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",

@@ -122,15 +122,11 @@ import WidgetModel
         #expect(ERR_peek_error() == 0)
     }
 
-    @Test func randomBytesDifferAndComparisonsCompare() throws {
+    @Test func randomBytesDiffer() throws {
         let one = try secureRandom(count: 32)
         let other = try secureRandom(count: 32)
         #expect(one != other)
         #expect(try secureRandom(count: 0) == [])
-        #expect(constantTimeEquals(one, one))
-        #expect(!constantTimeEquals(one, other))
-        #expect(!constantTimeEquals(one, Array(one.dropLast())))
-        #expect(constantTimeEquals([], []))
     }
 
     @Test func manyTasksSignWithOneKeyAtATime() async throws {

@@ -45,7 +45,6 @@ package enum PushBehaviour: Sendable, Hashable {
     case resetStream(isTaken: Bool)
     /// Reset the stream with REFUSED_STREAM, which guarantees that the push was not processed.
     case refuseStream
-    /// Reset the connection.
     case resetConnection(isTaken: Bool)
     /// End the connection by GOAWAY with a reason. Streams before this one still get a response;
     /// this one does, and is accepted, if the GOAWAY includes it.

@@ -34,7 +34,6 @@ package struct DeviceRecord: Sendable, Hashable {
     package internal(set) var pushes: [Push] = []
     /// The number of accepted pushes.
     package internal(set) var taken = 0
-    /// The number of requests.
     package internal(set) var requests = 0
     /// The behavior for the last request.
     package internal(set) var last: PushBehaviour?
@@ -76,7 +75,6 @@ package struct PushRecord: Sendable {
     package internal(set) var violations: [PushViolation: Int] = [:]
     /// The times at which connections were opened, ms on the caller's monotonic clock.
     package internal(set) var connections: [Int64] = []
-    /// The number of open connections.
     package internal(set) var openConnections = 0
     /// The highest number of concurrent requests on one connection.
     package internal(set) var mostStreams = 0

@@ -18,7 +18,6 @@ package struct PushRules: Sendable, Hashable {
         "widgets": ".push-type.widgets", "controls": ".push-type.controls",
     ]
 
-    /// Returns the topics of an app.
     package static func topics(ofApp app: String) -> Set<String> {
         Set(topicSuffixes.values.map { app + $0 })
     }

@@ -5,7 +5,6 @@
 package struct SimulatedAPNs: Sendable {
     /// The settings of the simulation.
     package struct Terms: Sendable {
-        /// The simulated environment.
         package var environment = SimulatedEnvironment.sandbox
         /// The keys whose provider tokens are accepted.
         package var keys: [ProviderKey] = []

@@ -13,7 +13,6 @@ package struct SystemPage: Sendable {
     package struct Configuration: Sendable {
         /// The options by name, without keys and their files.
         let options: JSONValue
-        /// The limits by name.
         let limits: JSONValue
         /// The addresses of the TLS port and of the admin port.
         let (listen, admin): (Address, Address)

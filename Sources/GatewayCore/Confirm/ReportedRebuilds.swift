@@ -24,7 +24,6 @@ package struct ReportedRebuilds: Sendable {
 
     /// A client's report about one timeline.
     package struct TimelineReport: Sendable {
-        /// The timeline.
         package let name: TimelineID
         /// The changes that the client was notified of, in order: ``RecentChanges/told(_:after:)``.
         package let told: [RecentChanges.Hit]

@@ -4,7 +4,6 @@ import WidgetModel
 package final class ClientRecord: Sendable {
     /// The client's id.
     package let client: String
-    /// The registration of the client.
     package let registration: ClientRegistration
     /// The effective attributes.
     package let attributes: [String: [String]]

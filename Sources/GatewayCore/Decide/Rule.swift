@@ -21,7 +21,6 @@ package final class Rule: Sendable {
     package let target: Target
     /// The kind it belongs to.
     package let kind: String
-    /// The declaration of the rule.
     package let declaration: DependencyRule
     /// The sequence of the catalog that first declared it, without interruption since.
     package var since: UInt64 { declared.sequence }

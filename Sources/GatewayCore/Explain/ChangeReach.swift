@@ -10,7 +10,6 @@ package struct ChangeReach: Sendable {
     package struct Hold: Sendable {
         /// The index of the change.
         package let change: Int
-        /// The subscription.
         package let item: Subscription
         /// The hashes of the bumped keys that affect it, each once.
         package let keys: [UInt64]

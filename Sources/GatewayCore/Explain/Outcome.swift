@@ -51,7 +51,6 @@ package enum Outcome: Sendable, Hashable {
         case refused
         /// No address accepts pushes: the tokens are dead or quarantined.
         case deadAddress = "dead-address"
-        /// The webhook is disabled.
         case disabledWebhook = "disabled-webhook"
     }
 

@@ -24,7 +24,6 @@ struct KeyTable<Element: Sendable>: Sendable {
     /// The starts of freed values, by their length in units.
     private var freeBytes: [Int: [UInt32]] = [:]
 
-    /// The number of keys.
     var count: Int { keys.count - freeKeys.count }
 
     /// The numbers of all keys, in an order that depends only on the preceding operations.
@@ -40,7 +39,6 @@ struct KeyTable<Element: Sendable>: Sendable {
         number < keys.count && keys[number].start != Key.free
     }
 
-    /// Returns the hash of a key by its number.
     func hash(of number: Int) -> UInt64 { keys[number].hash }
 
     /// The element of a key by its number.

@@ -20,7 +20,6 @@ package struct VersionWindow: Sendable {
         /// The sequence that bumped it last.
         package var sequence: UInt64
 
-        /// Creates a version.
         package init(key: UInt64, sequence: UInt64) {
             self.key = key
             self.sequence = sequence

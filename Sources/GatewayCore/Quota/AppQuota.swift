@@ -5,7 +5,6 @@ package struct AppQuota: Sendable, Hashable {
     /// The maximum bytes of payloads in the log, catalogs included: a million entries of 4 KiB.
     package var logBytesMax = 4 << 30
 
-    /// Creates the default limits.
     package init() {}
 
     /// The reason why an app may not store more.

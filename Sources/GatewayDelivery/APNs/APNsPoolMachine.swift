@@ -100,7 +100,6 @@ struct APNsPoolMachine {
         number < flights.count ? flights[Int(number)] : nil
     }
 
-    /// Returns the text of a provider token and its number.
     func text(of token: ProviderTokenAge.Token?) -> (number: UInt64, text: String)? {
         guard let token, let shared = tokens[token.number] else { return nil }
         return (token.number, shared.text)

@@ -57,7 +57,6 @@ extension APNsPush: CustomStringConvertible, CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// The result of a push.
 package struct APNsPushResult: Sendable, Hashable {
     /// The consequences of the result.
     package let reaction: APNsReaction

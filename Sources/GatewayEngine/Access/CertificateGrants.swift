@@ -9,7 +9,6 @@ package final class CertificateGrants: Sendable {
         held = Mutex(grants)
     }
 
-    /// All grants.
     package var all: [CertificateGrant] { held.withLock { $0 } }
 
     /// Replaces the grants of client certificates.

@@ -69,7 +69,6 @@ package final class AppCatalogs: Sendable {
         }
     }
 
-    /// Removes an app.
     package func remove(app: String, at sequence: UInt64) {
         state.withLock { state in
             state.change(at: sequence) { $0.remove(app: app, at: sequence) }

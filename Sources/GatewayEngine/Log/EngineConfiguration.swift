@@ -20,7 +20,6 @@ package struct EngineConfiguration: Sendable {
     /// The push settings at the start.
     package var push = PushScheduler.Terms()
 
-    /// Creates settings.
     package init(
         limits: Limits = Limits(), coreLimits: CoreLimits = CoreLimits(),
         quota: AppQuota = AppQuota(), pushAddresses: TokenRate = RateLimits().pushAddresses,

@@ -5,7 +5,6 @@ import WidgetModel
 package enum LogMessage: Sendable {
     /// The next entry of the log.
     case entry(LogEntry)
-    /// A client registered.
     case registered(ClientRecord, app: String, receipts: ShardReceipts)
     /// A client confirmed recommendation sets.
     case confirmed(ClientRecord, app: String, receipts: ShardReceipts)

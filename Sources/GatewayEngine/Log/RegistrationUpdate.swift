@@ -18,7 +18,6 @@ package struct RegistrationVersion: Sendable, Equatable {
 
 /// A registration that is to be stored.
 package struct RegistrationUpdate: Sendable {
-    /// The client.
     package let key: ClientKey
     /// The registration, read, checked and encoded.
     package let replacement: RegistrationReplacement

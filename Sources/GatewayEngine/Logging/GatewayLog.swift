@@ -32,7 +32,6 @@ package final class GatewayLog: Sendable {
         state.withLock { $0 = State(format: format, levels: levels) }
     }
 
-    /// The log levels.
     package var levels: LogLevels { state.withLock { $0.levels } }
 
     /// Creates a logger that writes to this log.

@@ -24,7 +24,6 @@ package final class PushLoop: @unchecked Sendable {
         case streamOpened(ClientKey, kinds: Set<String>?, resuming: UInt64, in: EpochID)
         /// A client's stream, for some kinds or for all, ended.
         case streamEnded(ClientKey, kinds: Set<String>?)
-        /// A client polled.
         case polled(ClientKey)
         /// A client acknowledged everything up to a cursor, judged in an epoch.
         case acknowledged(ClientKey, upTo: UInt64, in: EpochID)

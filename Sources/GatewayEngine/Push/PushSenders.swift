@@ -104,9 +104,6 @@ package final class PushSenders: Sendable {
     /// The expiry times of the certificates that identify apps to APNs.
     package var certificateEnds: [String: Date] { state.withLock { $0.current.certificateEnds } }
 
-    /// The number of retired generations with pushes in flight.
-    var retiringCount: Int { state.withLock { $0.retiring.count } }
-
     /// Returns the sender of a push; `nil` when there is none.
     package func sender(of order: DuePush) -> (any PushSender)? {
         let current = state.withLock { $0.current }

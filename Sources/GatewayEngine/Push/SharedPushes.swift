@@ -32,7 +32,6 @@ package protocol SharedPushes: Sendable {
 package struct PushProgressRow: Sendable {
     /// The partition that the client is in.
     package let partition: PushPartitions.ID
-    /// The client.
     package let key: ClientKey
     /// The sequence up to which it was told everything.
     package let progress: PushScheduler.Progress

@@ -19,7 +19,6 @@ extension ShardLoop {
         static func < (left: Deadline, right: Deadline) -> Bool { left.at < right.at }
     }
 
-    /// The timers of the loop.
     struct LoopTimer {
         var heartbeats: HeartbeatWheel
         var deadlines = Heap<Deadline>()

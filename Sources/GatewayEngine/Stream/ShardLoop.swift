@@ -91,7 +91,6 @@ package final class ShardLoop: @unchecked Sendable {
         let resume: () -> Void
     }
 
-    /// The answer to a poll.
     package struct PollAnswer {
         package let stale: StaleSet
         /// The position and the epoch to which the answer applies.
@@ -177,7 +176,6 @@ package final class ShardLoop: @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// The number of open streams.
     package var openStreams: Int { openStreamCount.load(ordering: .relaxed) }
 
     /// The last log entry applied.

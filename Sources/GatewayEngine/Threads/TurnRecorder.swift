@@ -32,7 +32,6 @@ package struct TurnRecorder: Sendable {
             self.recorder = recorder
         }
 
-        /// Ends a turn.
         mutating func endTurn() {
             let now = gateway_thread_cpu_nanoseconds()
             recorder.record(nanoseconds: now - last)

@@ -8,13 +8,11 @@ package enum TraceAttribute {
     package static let errorType = "error.type"
 
     // Names defined by the gateway.
-    /// The app.
     static let app = "timeline_gateway.app"
     /// The entity that changed; absent where there are several.
     static let entity = "timeline_gateway.entity"
     /// The sequence of the change, or of the last of several.
     static let sequence = "timeline_gateway.sequence"
-    /// The number of changes.
     static let changes = "timeline_gateway.changes"
     /// The number of rules that the changes match.
     static let rules = "timeline_gateway.rules"

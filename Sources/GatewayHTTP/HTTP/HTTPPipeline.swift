@@ -49,7 +49,6 @@ package struct ConnectionSettings: Sendable {
     /// arrive, so that streams that are not read hold up no others.
     var connectionWindowBytes = 8 * 1024 * 1024
 
-    /// Creates the default limits.
     package init(idleTimeout: Duration = .seconds(75)) { self.idleTimeout = idleTimeout }
 }
 
@@ -66,7 +65,6 @@ package struct HTTPPipeline: Sendable {
     /// The event loops, each serving some of the connections; those of the shards, if there are
     /// any.
     let loops: [any EventLoop]
-    /// The open channels.
     let open = OpenChannels()
     /// Closes connections to make room for newer ones; `nil` for no such limit.
     let newest: NewestConnections?

@@ -199,7 +199,6 @@ package struct GatewayRoute: Sendable {
         return GatewayRoute(.GET, OpenAPIDocument.path) { _, _ in answer }
     }
 
-    /// Returns the ``template`` of a path.
     static func template(of path: String) -> String {
         let segments = path.split(separator: "/").map {
             $0.hasPrefix(":") ? "/{\($0.dropFirst())}" : "/\($0)"

@@ -10,7 +10,6 @@ import WidgetModel
 /// The routes of pushes for operators: recent attempts, problems that need an operator, and
 /// resending.
 extension GatewayRoutes {
-    /// The channels of pushes.
     private static let channels = NotificationChannel.pushes.map(\.rawValue)
 
     func postPush(_ request: GatewayRequest, _ context: GatewayContext) async throws

@@ -23,7 +23,6 @@ package struct ConfigurationLayers {
     let file: String?
     /// The state of the file just before it was read.
     private let fileRead: FileWatch.Print?
-    /// The variables of OpenTelemetry.
     let openTelemetry: OpenTelemetryVariables
     /// Whether the document could not be read at all.
     let isUnreadable: Bool

@@ -31,7 +31,6 @@ package struct ConfigurationOption: Sendable {
 
     /// The key; a `*` stands for a list index.
     package let key: String
-    /// The kind of its value.
     package let kind: Kind
     /// The default, in words.
     package let standard: String

@@ -91,7 +91,6 @@ package struct GatewayConfiguration: Sendable {
     package var streams = StreamSettings()
     /// The limits of received documents.
     package var limits = Limits()
-    /// The quota of an app.
     package var quota = AppQuota()
     package var coreLimits = CoreLimits()
     /// The configuration of pushes.

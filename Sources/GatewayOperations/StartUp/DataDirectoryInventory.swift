@@ -6,7 +6,6 @@ struct DataDirectoryInventory: Equatable {
     struct Ring: Equatable {
         /// Whether its manifest exists.
         var hasManifest = false
-        /// The number of key files.
         var keyFiles = 0
     }
 

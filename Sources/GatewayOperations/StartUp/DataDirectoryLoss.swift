@@ -4,7 +4,6 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
     package enum Part: Equatable, Sendable {
         /// The log, the catalogs and the registrations.
         case database
-        /// The keys of a ring.
         case ring(KeyRingName, keyFiles: Int)
     }
 
@@ -21,7 +20,6 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
         """
     }
 
-    /// The remedy.
     static let remedy =
         "Put the files back, or restore a backup (`timelinectl restore`). To continue without what "
         + "is missing, start once with `timeline-gateway serve --new`."

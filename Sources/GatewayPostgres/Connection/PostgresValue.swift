@@ -3,13 +3,10 @@ package enum PostgresValue: Sendable, Equatable {
     case null
     /// A `bigint`.
     case integer(Int64)
-    /// A `boolean`.
     case boolean(Bool)
-    /// A `text`.
     case text(String)
     /// A `bytea`.
     case bytes([UInt8])
-    /// A `uuid`.
     case uuid(UInt128)
     /// A `bigint[]`.
     case integers([Int64])

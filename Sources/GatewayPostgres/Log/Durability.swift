@@ -12,10 +12,8 @@ package struct Durability: Sendable, Equatable {
     package var standbyNames: String
     /// `fsync`.
     package var isFlushed: Bool
-    /// `full_page_writes`.
     package var writesFullPages: Bool
 
-    /// Creates settings.
     package init(standbyNames: String, isFlushed: Bool, writesFullPages: Bool) {
         self.standbyNames = standbyNames
         self.isFlushed = isFlushed

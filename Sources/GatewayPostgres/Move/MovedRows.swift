@@ -97,7 +97,6 @@ package struct MovedCounts: Sendable, Equatable {
     /// Of secrets.
     package var secrets: Int64
 
-    /// Creates numbers.
     package init(registrations: Int64, catalogs: Int64, epochs: Int64, secrets: Int64) {
         self.registrations = registrations
         self.catalogs = catalogs

@@ -71,7 +71,6 @@ package struct LogStartRound: PostgresRound {
 
 /// A request for a part of the ``LogStart``.
 package enum LogStartRequest: PostgresRequest, Equatable {
-    /// Reads the epochs.
     case readEpochs
     /// Reads catalogs up to a position, behind one of an app at a sequence.
     case readCatalogs(through: Int64, after: String, Int64)

@@ -75,7 +75,6 @@ package enum LostTailRequest: PostgresRequest, Equatable {
         case fenced(Int64)
         /// The apps that have a catalog.
         case apps([String])
-        /// The outcome of the round.
         case ended(LostTailRound.Outcome)
     }
 

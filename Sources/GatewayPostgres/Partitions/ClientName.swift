@@ -25,7 +25,6 @@ package struct PartitionedClient: Sendable, Hashable {
 
 /// The push state of a client, as its owner stores it.
 package struct PushStateRow: Sendable, Equatable {
-    /// The client.
     package let name: ClientName
     /// The sequence up to which it was told; never falls.
     package let told: Int64
@@ -45,7 +44,6 @@ package struct PushStateRow: Sendable, Equatable {
 
 /// A registration, as a partition is loaded with it.
 package struct PartitionRegistration: Sendable, Equatable {
-    /// The client.
     package let name: ClientName
     /// The hashes of the push tokens that still belong to the client.
     package let ownTokens: Set<UInt128>

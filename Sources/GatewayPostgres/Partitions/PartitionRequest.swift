@@ -10,7 +10,6 @@ package enum PartitionRequest: Sendable, Equatable {
     case readDurability
     /// Takes partitions that are released or whose owners are dead.
     case take([Int32], silent: [SilentNode])
-    /// Releases partitions.
     case release([Partition])
     /// Writes push state.
     case flush(FlushCall)
@@ -47,7 +46,6 @@ package struct FlushCall: Sendable, Equatable {
     package struct Row: Sendable, Equatable {
         /// The number of its partition, which is in ``FlushCall/owned``.
         package var part: Int32
-        /// The row.
         package var state: PushStateRow
     }
 
@@ -74,7 +72,6 @@ package enum PartitionAnswer: Sendable, Equatable {
 
 /// The answer to a renewal.
 package struct LeaseRenewal: Sendable, Equatable {
-    /// The number of this node.
     package var node: Int32
     /// The partitions that it owns.
     package var owned: [Partition]

@@ -40,7 +40,6 @@ package struct FeedReader: Sendable {
         case requestFence
         /// Have the node's writer notify, so that the reader can hear it.
         case requestNotification
-        /// Apply a batch.
         case apply(LogBatch)
         /// The newest position of the log, as asked for at a time.
         case observeHead(LogPosition, askedAt: Int64)

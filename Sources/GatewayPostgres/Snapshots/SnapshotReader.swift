@@ -8,7 +8,6 @@ package struct SnapshotReader: PostgresRound {
         case format(Int64)
         /// The log has another batch at its position, or none.
         case otherHistory
-        /// A piece is missing.
         case missingPiece
         /// Its bytes are not those that were written.
         case checksum

@@ -6,7 +6,6 @@ package struct SnapshotHead: Sendable, Equatable {
     package var node: Int64
     /// The number of its pieces.
     package var parts: Int64
-    /// The number of its format.
     package var format: Int64
     /// The checksum of its pieces.
     package var checksum: [UInt8]
@@ -34,9 +33,7 @@ package enum SnapshotRequest: PostgresRequest, Equatable {
     case finish(SnapshotHead)
     /// Reads the heads, the newest first, and the batch at the log's floor.
     case readHeads
-    /// Ends the reservation.
     case endReservation
-    /// Reads a piece.
     case readPiece(of: SnapshotHead, part: Int64)
 
     /// The answer to a ``SnapshotRequest``.

@@ -84,7 +84,6 @@ package struct ProbeResult: Sendable, Equatable {
 
     /// The newest sequence of the log.
     package var head: Int64
-    /// The known events.
     package var events: [UInt128: KnownEvent] = [:]
     /// The places of the apps that have any.
     package var apps: [String: App] = [:]

@@ -8,7 +8,6 @@ package enum WriteRequest: Sendable, Equatable {
     case find(batch: Int64, after: Int64)
     /// Reads the head of the log and, in the same snapshot, what a batch is decided by.
     case probe(Probe)
-    /// Reads rows.
     case read(RowReading)
     /// Appends a batch and commits.
     case append(AppendCall)

@@ -17,7 +17,6 @@ package struct SourceAddress: Hashable, Sendable {
         (self.family, self.network) = (family, network)
     }
 
-    /// An unknown address.
     package static let unknown = SourceAddress(.other, 0)
 
     /// The address whose four or sixteen bytes in network order these are; unknown for any other

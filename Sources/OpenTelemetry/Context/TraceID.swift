@@ -12,7 +12,6 @@ package struct TraceID: Sendable, Hashable {
         self.low = low
     }
 
-    /// Returns a random id.
     package static func random(using generator: inout some RandomNumberGenerator) -> TraceID {
         while true {
             if let id = TraceID(high: generator.next(), low: generator.next()) { return id }
@@ -35,14 +34,12 @@ package struct SpanID: Sendable, Hashable {
         self.value = value
     }
 
-    /// Returns a random id.
     package static func random(using generator: inout some RandomNumberGenerator) -> SpanID {
         while true {
             if let id = SpanID(generator.next()) { return id }
         }
     }
 
-    /// Returns a random id.
     package static func random() -> SpanID {
         var generator = SystemRandomNumberGenerator()
         return random(using: &generator)

@@ -23,7 +23,6 @@ package struct SpanBatcher: Sendable {
         /// The longest wait, whatever the collector requests, ms.
         package var backoffMax: Int64 = 30_000
 
-        /// Creates the default limits.
         package init() {}
     }
 
@@ -51,7 +50,6 @@ package struct SpanBatcher: Sendable {
         /// time.
         package var undelivered: UInt64
 
-        /// Creates counts.
         package init(
             exported: UInt64 = 0, dropped: UInt64 = 0, refused: UInt64 = 0,
             undelivered: UInt64 = 0

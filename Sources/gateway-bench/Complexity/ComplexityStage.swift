@@ -5,7 +5,6 @@ import WidgetModel
 final class ComplexityStage {
     /// The bystander's app.
     static let bystander = "com.example.bystander"
-    /// The attackers' app.
     static let app = "com.example.attacker"
     /// Another of theirs, whose catalogs are replaced.
     static let otherApp = "com.example.replaced"
@@ -90,7 +89,6 @@ final class ComplexityStage {
         (self.cursor, self.sequence) = (cursor, sequence)
     }
 
-    /// The name of client `number`.
     static func client(_ number: Int) -> String { "client-\(number)" }
 
     /// Starts the bystander, who posts a change of one thing of one app.

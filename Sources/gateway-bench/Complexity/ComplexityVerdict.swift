@@ -18,7 +18,6 @@ struct ShapeOutcome {
     var cpuSeconds = 0.0
     /// The length, in seconds.
     var seconds = 0.0
-    /// The number of measurements.
     var measurements = 1
 
     /// Whether a turn took too long of a thread that turns are judged of.

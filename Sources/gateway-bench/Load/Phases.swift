@@ -13,7 +13,6 @@ struct PhaseStats {
     /// Bytes of event stream, of all streams.
     var bytes = 0
 
-    /// Server CPU, microseconds a delivery.
     var serverMicroseconds: Double { perDelivery(Double(serverCPU) / 1e3) }
     /// CPU of the generator, microseconds a delivery.
     var ownMicroseconds: Double { perDelivery(Double(ownCPU) / 1e3) }

@@ -91,7 +91,6 @@ final class Stage {
 
     // MARK: Requests
 
-    /// The path of client `number`.
     static func path(ofClient number: Int) -> String { "/v1/apps/\(app)/clients/client-\(number)" }
 
     /// Returns the request that registers client `number` with a widget for each of `things`.

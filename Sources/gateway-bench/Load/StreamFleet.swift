@@ -12,7 +12,6 @@ final class StreamFleet: ConnectionUser {
     private var ready: [Bool] = []
     private var readyCount = 0
     private var failures: [String] = []
-    /// The streams, by number.
     private(set) var streams: [ClientConnection] = []
     /// Streams that were refused or broke.
     private(set) var failed = 0

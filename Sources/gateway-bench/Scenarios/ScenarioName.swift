@@ -1,4 +1,3 @@
-/// A scenario.
 enum ScenarioName: String, CaseIterable, Sendable {
     case fanout, latency, storm, accept, register, decide, push, costs, cluster
 

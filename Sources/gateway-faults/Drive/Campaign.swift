@@ -154,7 +154,6 @@ final class Campaign: Sendable {
         }
     }
 
-    /// The published keys.
     func publishedKeys() throws -> [UInt8] {
         let answer = try gateway.http(timeoutSeconds: 5).request("GET", "/.well-known/jwks.json")
         guard answer.status == 200 else { throw TestFailure(answer.text) }

@@ -97,7 +97,6 @@ enum Game {
         }
     }
 
-    /// The events of a batch.
     static func events(batch: Int, _ subjects: [Subject], run: String) -> [JSONValue] {
         subjects.enumerated().map { index, subject in
             let data: JSONValue =

@@ -151,7 +151,6 @@ struct ChangeHistory {
         violations.append(Violation(kind: kind, text: text))
     }
 
-    /// The latest change of a subject up to a sequence.
     func latest(_ subject: Subject, upTo sequence: UInt64, _ generation: Int) -> Change? {
         guard let line = lines[Line(generation: generation, subject: subject)] else { return nil }
         var (low, high) = (0, line.count)

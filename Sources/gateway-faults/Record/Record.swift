@@ -16,7 +16,6 @@ struct Record: Sendable {
         case registering(client: String, number: Int, interests: Set<Interest>)
         /// A registration was answered, or failed.
         case registered(client: String, number: Int, outcome: RegistrationOutcome)
-        /// A client received a notification.
         case told(client: String, ReceivedNotification)
         /// A client was handed a cursor and went on to it.
         case watermark(client: String, sequence: UInt64)

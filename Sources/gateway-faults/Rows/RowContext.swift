@@ -82,7 +82,6 @@ final class RowContext {
         return (start.duration(to: .now) / .seconds(1), isKilled)
     }
 
-    /// Returns a random number of seconds.
     func randomSeconds(_ low: Double, _ high: Double) -> Double {
         low + (high - low) * Double(generator.below(10_001)) / 10_000
     }

@@ -42,7 +42,6 @@ struct AuditReport: Sendable, Equatable {
         var missing: Int { shares.last.map { $0.total - $0.inTime } ?? 0 }
     }
 
-    /// The number of changes.
     let changes: Int
     /// The figures of each node.
     let nodes: [Node]
