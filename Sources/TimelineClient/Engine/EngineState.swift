@@ -18,17 +18,11 @@ package enum Archived: Sendable, Hashable {
 
     /// Returns whether a notification concerns the item.
     func isConcerned(by notification: ReloadNotification) -> Bool {
-        if notification.all { return true }
         switch self {
         case .timeline(let info):
-            // The timeline of a relevance widget consists of its relevance. Notifications name only
-            // its kind.
-            return notification.relevance.contains(info.kind)
-                || notification.reload.contains {
-                    $0.concerns(kind: info.kind, values: info.configuration)
-                }
+            notification.concernsTimeline(ofKind: info.kind, info.configuration)
         case .recommendations(let kind):
-            return notification.recommendations.contains(kind)
+            notification.all || notification.recommendations.contains(kind)
         }
     }
 }

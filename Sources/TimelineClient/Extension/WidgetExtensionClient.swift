@@ -237,9 +237,10 @@ public actor WidgetExtensionClient {
         func confirms(_ widget: ConfiguredWidget, at built: Cursor) -> Bool {
             // A later cursor of another epoch may be of a log that is lost.
             let isLater = built.epoch == cursor?.epoch && since.map { $0 <= built } ?? false
-            let item = Archived.timeline(WidgetInfo(widget))
             return (built == since || isLater)
-                && !notifications.contains { item.isConcerned(by: $0) }
+                && !notifications.contains {
+                    $0.concernsTimeline(ofKind: widget.kind, widget.parameters)
+                }
         }
     }
 

@@ -154,6 +154,17 @@ public struct ReloadNotification: Sendable, Hashable {
     }
 }
 
+extension ReloadNotification {
+    /// Returns whether it concerns a timeline. That of a relevance widget consists of its relevance,
+    /// of which only the kind is named.
+    package func concernsTimeline(
+        ofKind kind: String, _ values: [String: ParameterValue]
+    ) -> Bool {
+        all || relevance.contains(kind)
+            || reload.contains { $0.concerns(kind: kind, values: values) }
+    }
+}
+
 extension ReloadNotification.Reload {
     /// The entry as JSON.
     var json: JSONValue {
