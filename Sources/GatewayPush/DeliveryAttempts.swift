@@ -14,8 +14,8 @@ package struct DeliveryAttempts: Sendable {
     /// The grace period, ms: the time for a client to confirm a change sent on a stream, and to
     /// reconnect after its stream ended.
     package static let grace: Int64 = 20_000
-    /// The interval at which the id of a client's streams is checked while a collapse window keeps
-    /// it below a change, ms.
+    /// The interval at which the id of a client's streams is read while a collapse window keeps it
+    /// below a change, ms.
     static let idInterval: Int64 = 5_000
     /// The number of repeated pushes to a client that usually polls or acknowledges, but did not.
     package static let repeatsMax = 3
@@ -190,17 +190,17 @@ package struct DeliveryAttempts: Sendable {
         }
         if carried.count == Self.carriedMax { carried.removeLast() }
         carried.append((sequence, now, false))
-        streamsSent(upTo: id, now: now)
+        streamsSent(upTo: id, from: carried.count - 1, now: now)
     }
-
-    /// Whether a change waits for the id of the streams to pass it.
-    var awaitsID: Bool { carried.last?.isPassed == false }
 
     /// Records the id of the client's streams. The grace period of a change begins when the id has
     /// passed it: no cursor of the client can confirm it before.
-    mutating func streamsSent(upTo id: UInt64, now: Int64) {
-        for index in carried.indices where !carried[index].isPassed {
+    ///
+    /// - Parameter first: The first of the changes to judge.
+    mutating func streamsSent(upTo id: UInt64, from first: Int = 0, now: Int64) {
+        for index in carried.indices.dropFirst(first) {
             let isPassed = carried[index].sequence <= id
+            if isPassed, carried[index].isPassed { continue }
             carried[index].isPassed = isPassed
             carried[index].until = now.later(by: isPassed ? Self.grace : Self.idInterval)
         }

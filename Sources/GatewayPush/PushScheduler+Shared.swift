@@ -23,11 +23,12 @@ extension PushScheduler {
     /// The wait before evidence that could not be read is requested again, ms.
     private static let evidenceRetry: Int64 = 2_000
 
-    /// Returns whether a push may be sent by the knowledge of other nodes; requests it if not.
+    /// Returns whether a push may be sent by what other nodes, or the loops of its streams, know;
+    /// requests it if not. A stream that opened in a collapse window has windows of its own.
     mutating func hasEvidence(_ slot: Int, for route: PushQueue.Route) -> Bool {
-        guard isShared, let key = lanes[slot]?.client, let state = clients[key]?.evidence else {
-            return true
-        }
+        guard let key = lanes[slot]?.client, let state = clients[key]?.evidence,
+            isShared || isStreaming(key) && shard.collapses(app: key.app)
+        else { return true }
         switch state {
         case .read: return true
         case .requested: return false
@@ -42,13 +43,17 @@ extension PushScheduler {
 
     /// Decides the pushes to a client that waited for the knowledge of other nodes.
     ///
-    /// - Parameter evidence: `nil` if it could not be read, or nothing may be pushed now.
-    package mutating func received(_ evidence: Evidence?, about key: ClientKey, now: Int64) {
+    /// - Parameters:
+    ///   - evidence: `nil` if it could not be read, or nothing may be pushed now.
+    ///   - sent: The id of the client's streams; `nil` if it was not read.
+    package mutating func received(
+        _ evidence: Evidence?, about key: ClientKey, sentUpTo sent: UInt64? = nil, now: Int64
+    ) {
         guard clients[key]?.evidence == .requested else { return }
         // It is as old as this call: pushes that become due later need it anew.
         clients[key]?.evidence = .read
         if let route = evidenceRequests.removeValue(forKey: key) { queue.ended(route) }
-        let (id, known) = (streamID(of: key), acknowledged(key))
+        let (id, known) = (sent ?? streamID(of: key), acknowledged(key))
         visit(key, now: now) { lane, scheduler in
             guard let evidence else {
                 return lane.attempts.wait(until: now.later(by: Self.evidenceRetry))
@@ -57,6 +62,7 @@ extension PushScheduler {
             if evidence.confirmed > max(known, lane.attempts.confirmed) {
                 lane.attempts.acknowledged(scheduler.confirmed(lane, by: evidence.confirmed))
             }
+            lane.attempts.streamsSent(upTo: id, now: now)
             lane.attempts.isStreamingElsewhere = evidence.isStreaming
             if evidence.isStreaming {
                 lane.attempts.streamIsOpenElsewhere(sentUpTo: id, now: now)

@@ -52,8 +52,8 @@ package struct PushScheduler: Sendable {
         /// Remove an address from a client's registration, if it is still there: it is dead, or
         /// another client has registered the token since.
         case drop(ClientKey, DeliveryAddress)
-        /// Read the knowledge of all nodes about a client, and pass it to
-        /// ``PushScheduler/received(_:about:now:)``.
+        /// Read the knowledge of all nodes about a client, or, where nodes share nothing, the id
+        /// of its streams, and pass it to ``PushScheduler/received(_:about:sentUpTo:now:)``.
         case readEvidence(ClientKey)
         /// Report that a webhook was disabled.
         case disabled(ClientKey, DeliveryAddress, WebhookSchedule.Disabled)
@@ -152,8 +152,8 @@ package struct PushScheduler: Sendable {
     /// The sequence of the last applied log entry.
     package var position: UInt64 { shard.position }
 
-    /// The number of pushes in flight.
-    package var pushesUnderWay: Int { underWay.count }
+    /// The number of pushes in flight, or about to be once something is read.
+    package var pushesUnderWay: Int { underWay.count + evidenceRequests.count }
 
     /// Returns the actions, which then count as performed.
     package mutating func takeActions() -> [Action] {
@@ -266,10 +266,6 @@ package struct PushScheduler: Sendable {
 
     /// Performs the due steps of a push target, and schedules its next evaluation.
     mutating func look(_ slot: Int, now: Int64) {
-        if lanes[slot]?.attempts.awaitsID == true, let key = lanes[slot]?.client {
-            let id: UInt64 = streams[key] == nil ? .max : streamID(of: key)
-            lanes[slot]?.attempts.streamsSent(upTo: id, now: now)
-        }
         // Each push changes the next step, because it is then in flight, withheld or discarded; so
         // this loop ends.
         while let step = lanes[slot]?.attempts.next(now: now) {

@@ -578,6 +578,7 @@ package struct Gateway: Sendable {
             PushLoop.Dependencies(
                 storage: storage,
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
+                sent: { [clients = engine.clients] in try await clients.sent(to: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
                 acceptTime: engine.changes.accepted.time))
     }

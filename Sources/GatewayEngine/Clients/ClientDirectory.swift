@@ -189,6 +189,16 @@ package final class ClientDirectory: Sendable {
         return least
     }
 
+    /// Returns the id of a client's streams for all kinds: everything up to it was sent on each that
+    /// takes data.
+    package func sent(to key: ClientKey) async throws -> UInt64 {
+        var id = UInt64.max
+        for stream in registry.streams(of: key) where !stream.isPoll {
+            id = min(id, try await loops.all[Int(stream.loop)].sent(on: stream.id))
+        }
+        return id
+    }
+
     /// Applies the attributes that a client's current token vouches for, in place of those of the
     /// previous token: returns when they are on disk and every shard has applied them.
     ///

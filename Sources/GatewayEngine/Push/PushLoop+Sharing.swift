@@ -42,9 +42,22 @@ extension PushLoop {
         return true
     }
 
-    /// Reads the knowledge of other nodes about clients that are about to be pushed to.
+    /// Reads the knowledge of other nodes, or of the loops, about clients that are about to be
+    /// pushed to.
     func readEvidence(of keys: [ClientKey], _ dependencies: Dependencies) {
-        guard let place = dependencies.storage.shared else { return }
+        guard let place = dependencies.storage.shared else {
+            for key in keys {
+                Task {
+                    let sent = try? await dependencies.sent(key)
+                    loop.execute { [self] in
+                        scheduler.received(
+                            PushScheduler.Evidence.none, about: key, sentUpTo: sent, now: now)
+                        act()
+                    }
+                }
+            }
+            return
+        }
         for start in stride(from: 0, to: keys.count, by: Self.evidenceMax) {
             let part = Array(keys[start..<min(start + Self.evidenceMax, keys.count)])
             place.readEvidence(of: part) { [self] evidence in

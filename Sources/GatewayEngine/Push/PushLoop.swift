@@ -51,6 +51,8 @@ package final class PushLoop: @unchecked Sendable {
         let storage: Storage
         /// Removes an address from a client's registration.
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
+        /// Returns the id of a client's streams: everything up to it was sent on all of them.
+        let sent: @Sendable (ClientKey) async throws -> UInt64
         /// Returns the sender for a push; `nil` if none is configured.
         let sender: @Sendable (DuePush) -> (any PushSender)?
         /// Returns when a change was accepted, in milliseconds since 1970; `nil` for an old one.
@@ -59,11 +61,13 @@ package final class PushLoop: @unchecked Sendable {
         package init(
             storage: Storage,
             drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
+            sent: @escaping @Sendable (ClientKey) async throws -> UInt64 = { _ in .max },
             sender: @escaping @Sendable (DuePush) -> (any PushSender)?,
             acceptTime: @escaping @Sendable (UInt64) -> Int64?
         ) {
             self.storage = storage
             self.drop = drop
+            self.sent = sent
             self.sender = sender
             self.acceptTime = acceptTime
         }

@@ -427,6 +427,14 @@ package final class ShardLoop: @unchecked Sendable {
         ])
     }
 
+    /// Returns the id of a stream; the highest one if it is for some kinds, or takes no data.
+    func sent(on id: StreamID) async throws -> UInt64 {
+        try await loop.submit { [self] in
+            guard !shard.isLagging(id), details[Int(id.slot)]?.kinds == nil else { return .max }
+            return sessions[Int(id.slot)].watermark
+        }.get()
+    }
+
     /// Releases a stream that has ended. May be called more than once.
     package func close(_ id: StreamID) {
         loop.assertInEventLoop()

@@ -370,11 +370,11 @@ import WidgetModel
         attempts.streamOpened(resuming: 4, now: -50_000)
         attempts.changed(at: 5, urgency: .normal, sentUpTo: 3, now: 0)
         for now in stride(from: 0 as Int64, to: 60_000, by: 5_000) {
-            #expect(attempts.awaitsID && attempts.next(now: now) == .wait(until: now + 5_000))
+            #expect(attempts.next(now: now) == .wait(until: now + 5_000))
             attempts.streamsSent(upTo: 4, now: now + 5_000)
         }
         attempts.streamsSent(upTo: 5, now: 60_000)
-        #expect(!attempts.awaitsID && attempts.next(now: 60_000) == .wait(until: 80_000))
+        #expect(attempts.next(now: 60_000) == .wait(until: 80_000))
         attempts.streamsSent(upTo: 6, now: 70_000)
         #expect(attempts.next(now: 80_000) == .push(address: 1))
     }

@@ -352,6 +352,28 @@ import WidgetModel
         #expect(replaced.orders().isEmpty, "no kind is left that it made stale")
     }
 
+    @Test func `a stream that opened in a window has windows of its own`() throws {
+        var small = try windowing(60_000, [.stream, apns()])
+        try small.change("1")
+        try finish(&small, small.orders().first)
+        small.wait(50_000)
+        small.scheduler.streamOpened(key, resuming: small.head, now: small.now)
+        small.sent[key] = small.head
+        try small.change("1")
+        // Its window ends 50 s after that of the pushes.
+        for _ in 0..<60 {
+            small.wait(1_000)
+            #expect(small.orders().isEmpty)
+        }
+        small.sent[key] = small.head
+        for _ in 0..<20 {
+            #expect(small.orders().isEmpty)
+            small.wait(1_000)
+        }
+        small.wait(DeliveryAttempts.idInterval)
+        #expect(small.orders().count == 1)
+    }
+
     @Test func `a stream has its time from the end of the window on, when it says it`() throws {
         var small = try windowing(60_000, [.stream, apns()])
         small.scheduler.streamOpened(key, resuming: 2, now: small.now)

@@ -62,15 +62,32 @@ struct SmallPushScheduler {
                 sequence: head, app: "app", acceptedAt: 7, urgency: urgency, body: body), now: now)
     }
 
+    /// The ids that the streams of clients have; others have sent everything.
+    var sent: [ClientKey: UInt64] = [:]
+
     /// Returns the pushes ordered since the last call.
     mutating func orders() -> [DuePush] {
-        scheduler.takeActions().compactMap { if case .push(let order) = $0 { order } else { nil } }
+        answer()
+        return scheduler.takeActions().compactMap {
+            if case .push(let order) = $0 { order } else { nil }
+        }
+    }
+
+    /// Answers what is asked about streams.
+    private mutating func answer() {
+        for (place, action) in scheduler.actions.enumerated().reversed() {
+            guard case .readEvidence(let key) = action, !scheduler.isShared else { continue }
+            scheduler.actions.remove(at: place)
+            scheduler.received(
+                PushScheduler.Evidence.none, about: key, sentUpTo: sent[key], now: now)
+        }
     }
 
     /// Lets time pass without any other event.
     mutating func wait(_ milliseconds: Int64) {
         now += milliseconds
         scheduler.advance(now: now)
+        answer()
     }
 
     /// Stores what changed.

@@ -41,7 +41,7 @@ extension Oracle {
             }
             guard let id = block.id, id.sequence != stream.lastID else { continue }
             if id.sequence < stream.lastID { blame(.id, "that of \(name) went back") }
-            stream.ids.append((id.sequence, now, block.notice == nil))
+            stream.ids.append((id.sequence, now))
             if stream.kinds == nil, id.sequence >= client.position {
                 client.cursor = id.text
                 client.position = id.sequence
@@ -226,8 +226,7 @@ extension Oracle {
         let ends = reasons.flatMap { reason in
             reason.hits.map { hit -> Int64 in
                 if hit.isVoid { return .min }
-                let since = max(hit.at, place.since)
-                return streams.map { graceEnd($0, reason.item, hit, since) }.min() ?? .min
+                return streams.map { graceEnd($0, reason.item, hit) }.min() ?? .min
             }
         }
         if ends.allSatisfy({ $0 > now }) {
@@ -258,20 +257,16 @@ extension Oracle {
         }
     }
 
-    /// Returns when the grace of a stream ends for a change that is owed to an address since some
-    /// time.
-    private func graceEnd(
-        _ stream: Stream, _ item: OracleItem, _ hit: Hit, _ since: Int64
-    ) -> Int64 {
-        // Its windows are others than those of the pushes.
+    /// Returns when the grace of a stream ends for a change of an item.
+    private func graceEnd(_ stream: Stream, _ item: OracleItem, _ hit: Hit) -> Int64 {
+        guard let id = stream.covered(hit.sequence) else { return .max }
+        let end = id.at + Self.grace
+        if hit.sequence <= stream.openedAt { return min(end, hit.at + 2 * Self.grace) }
+        // Its windows are later than those of the pushes.
         let isDisplaced = hits(of: item, after: 0, upTo: stream.openedAt).contains {
             $0.rule == hit.rule && stream.ids[0].at < $0.at + 2 * $0.window
         }
-        if isDisplaced { return hit.at + Self.grace }
-        guard let id = stream.covered(hit.sequence) else { return .max }
-        // The id that a heartbeat tells was right since the one before it.
-        let end = id.at + Self.grace - (id.isHeartbeat ? OracleWorld.heartbeat : 0)
-        return hit.sequence <= stream.openedAt ? min(end, since + 2 * Self.grace) : end
+        return isDisplaced ? min(end, max(id.at, hit.at + Self.grace)) : end
     }
 
     /// Returns the sorts of items whose push may be repeated at an address that accepted it.
@@ -343,6 +338,7 @@ extension Oracle {
         for stream in client.streams.values where stream.covers(item) {
             guard let covered = stream.covered(hit.sequence) else { return }
             due = max(due, covered.at + Self.grace, hit.at + hit.wait + Self.grace)
+            if catalog.collapses { due += Self.idInterval }
         }
         for place in places {
             due = max(due, place.retryAt, place.acceptedAt + max(Self.interval, hit.wait))

@@ -20,8 +20,9 @@
 /// - **Grace.** It begins with the id that covers the change, because before it the client
 ///   cannot confirm. A stream for some kinds gives none to other kinds, and need not give any.
 ///   When a stream ended, or the gateway started, a push may come at once and has to come after
-///   20 s. What a new stream tells may be pushed 40 s after it became owed. A stream that opened
-///   in a window has its own windows, later than those of pushes.
+///   20 s. What a new stream tells may be pushed 40 s after the change. Where there are windows, it
+///   may be seen 5 s later that the id passed. A stream that opened in a window has its own, which
+///   are later than those of the pushes: what it told may be pushed less than 20 s after it.
 /// - **Ids.** A stream without a key of a rule with a window has an id that covers what it told.
 /// - **Collapse.** Per rule and value, on each stream and at each address, APNs included. A window
 ///   begins with the change where a grace delays the push. What
@@ -114,7 +115,7 @@ struct Oracle {
         /// What it told of an item, if more than ``base``.
         var told: [OracleItem: UInt64] = [:]
         /// The ids that it carried, and when.
-        var ids: [(id: UInt64, at: Int64, isHeartbeat: Bool)] = []
+        var ids: [(id: UInt64, at: Int64)] = []
         var windows: [Key: Int64] = [:]
 
         /// The last id; at first the cursor that it resumed from.
@@ -123,7 +124,7 @@ struct Oracle {
         func covers(_ item: OracleItem) -> Bool { kinds?.contains(item.kind) ?? true }
 
         /// The first id that covers a change.
-        func covered(_ sequence: UInt64) -> (id: UInt64, at: Int64, isHeartbeat: Bool)? {
+        func covered(_ sequence: UInt64) -> (id: UInt64, at: Int64)? {
             ids.first { $0.id >= sequence }
         }
     }
@@ -246,6 +247,8 @@ struct Oracle {
 
     /// The time that a stream has before a push.
     static let grace: Int64 = 20_000
+    /// How often the id of a stream is read while it is below a change.
+    static let idInterval: Int64 = 5_000
     /// The least time before each repeat of a push.
     static let repeatWaits: [Int64] = [300_000, 1_800_000, 10_800_000]
     /// The shortest time between two pushes through APNs for a kind.
@@ -382,7 +385,7 @@ struct Oracle {
         client.streams[number] = Stream(
             kinds: kinds.isEmpty ? nil : Set(kinds), openedAt: head, base: client.position,
             mayAll: client.position == 0 || client.position < forgotten,
-            ids: [(client.position, now, false)])
+            ids: [(client.position, now)])
         client.streamAt = now
         contact(&client)
         if kinds.isEmpty { confirm(&client, client.position) }

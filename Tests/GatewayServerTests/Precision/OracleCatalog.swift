@@ -82,6 +82,8 @@ struct OracleCatalog: Sendable {
 
     func window(of kind: String) -> Int64 { windows[kind] ?? 0 }
 
+    var collapses: Bool { windows.values.contains { $0 > 0 } }
+
     var rules: [Rule] {
         var rules = [
             Rule(

@@ -212,6 +212,13 @@ struct OracleScript: Sendable, CustomStringConvertible {
                 .change("Character", "panda"), .acks("a"), .pass(60_000),
             ]),
         OracleScript(
+            "4a a stream that opens in a window",
+            [
+                .catalog(.window("detail", 60_000)), .client("a", [.widgets("a1")]),
+                .change("Character", "panda"), .pass(30_000), .prompt("a"), .opens("a"),
+                .burst("Character", "panda", 2), .pass(120_000),
+            ]),
+        OracleScript(
             "the first address for widgets beside one for a control",
             [
                 .client("a"), .control("a", id: "1", lamp: "panda", .controls("a1")),

@@ -25,7 +25,7 @@ struct OracleWorld {
         var description: String { "\(fault)\nafter\n" + trace.joined(separator: "\n") }
     }
 
-    static let heartbeat: Int64 = 15_000
+    private static let heartbeat: Int64 = 15_000
     /// How many keys the gateway knows the versions of; the events change a third as many.
     private static let versionKeys = 96
     /// How many entries maintenance leaves in the log.
@@ -112,6 +112,7 @@ struct OracleWorld {
             PushLoop.Dependencies(
                 storage: .embedded(fixture.store),
                 drop: { key, address in try await clients.drop(address, of: key) },
+                sent: { try await clients.sent(to: $0) },
                 sender: { _ in sender }, acceptTime: { _ in nil }))
         return (fixture, push)
     }
