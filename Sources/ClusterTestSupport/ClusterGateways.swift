@@ -12,7 +12,6 @@ package final class ClusterGateways: Sendable {
     private static let url = "https://gateway.test"
 
     package let cluster: ClusterFixture
-    /// The app that tokens are for.
     private let app: String
     private let folder: String
     private let certificates: DevelopmentCertificates
@@ -273,7 +272,6 @@ package final class ToldStream: Sendable {
     /// The last id that came.
     package var cursor: String? { lastID.update { $0 } }
 
-    /// The status of the answer.
     package var status: Int? { stream.head()?.status }
 
     /// Returns the widgets that the next notification names; heartbeats are passed over. `nil` once the

@@ -85,7 +85,6 @@ package final class PostgresServer: Sendable {
         Self.remove(directory)
     }
 
-    /// The host of a connection string.
     package var host: String { directory }
 
     /// Returns the address of this server and of others.

@@ -7,11 +7,9 @@ import GatewayStorage
 import WidgetModel
 
 extension ClusterAdministration {
-    /// The result of a move.
     package struct Move: Sendable, Equatable {
         /// The positions and the numbers of rows.
         package let outcome: DirectoryMove.Outcome
-        /// The id of the log.
         package let log: String
     }
 
@@ -63,7 +61,6 @@ extension ClusterAdministration.Move {
     /// The parts of a data directory that no version moves yet.
     private static let leftOut = ["push state", "webhook keys"]
 
-    /// The result as JSON.
     package var json: JSONValue {
         var object: JSONObject = [
             "log": .string(log), "floor": .integer(Int64(clamping: outcome.floor)),

@@ -41,7 +41,6 @@ package struct ClusterAdministration {
         }
     }
 
-    /// The result of a preparation.
     package struct Preparation: Sendable, Equatable {
         /// Whether roles or their rights were missing and were created.
         package let createdRoles: Bool
@@ -49,7 +48,6 @@ package struct ClusterAdministration {
         package let versionBefore: Int64
         /// The version of the schema now.
         package let version: Int64
-        /// The id of the log.
         package let log: String
     }
 

@@ -56,18 +56,14 @@ package struct ClusterStatus: Sendable, Equatable {
         package var waitsForStandby: Bool
     }
 
-    /// A complete snapshot.
     package struct Snapshot: Sendable, Equatable {
         package var position: Int64
-        /// The node that wrote it.
         package var node: Int64
         /// Its age in seconds.
         package var age: Double
     }
 
-    /// The version of the schema.
     package var version: Int64
-    /// The id of the log.
     package var log: String
     /// Whether the log is closed to writes, because it moves or moved.
     package var isClosed: Bool
@@ -89,7 +85,6 @@ package struct ClusterStatus: Sendable, Equatable {
     package var standbyNames: String
     /// Whether `fsync` and `full_page_writes` are on.
     package var isSafe: Bool
-    /// The standbys that are connected.
     package var standbys: [Standby]
     /// The sessions that hold the lock.
     package var lockHolders: [LockHolder]

@@ -13,7 +13,6 @@ package final class FleetKeys: Sendable {
     package let tickets: TicketKeys
     /// The keyed hashes, which never change.
     package let hashes: FleetHashes
-    /// The settings of the node.
     package let settings: FleetSettings
     /// The state with which the node begins; `nil` once it has, because the copy would keep as much
     /// memory as the node's own.

@@ -10,7 +10,6 @@ package final class FleetLeases: Sendable {
     private let loop: PostgresLoop
     private let retention: PostgresRounds<RetentionRound>
     private let snapshots: PostgresRounds<SnapshotRound>
-    /// The tokens of push providers.
     package let tokens: FleetProviderTokens
     private let drained = Mutex<(isOver: Bool, waiting: [CheckedContinuation<Void, Never>])>(
         (false, []))

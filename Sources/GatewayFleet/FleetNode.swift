@@ -16,11 +16,9 @@ package final class FleetNode: Service {
     package let status: FleetStatus
     /// The lease of the node, and its tasks for the fleet.
     package let leases: FleetLeases
-    /// The pushes of the node.
     package let pushes: FleetPushes
     /// The snapshots that the node writes for the fleet.
     package let snapshots: FleetSnapshots
-    /// The follower of the log.
     let follower: FleetFollower
     private let logger: Logger
     private let relay: Relay

@@ -27,7 +27,6 @@ package struct LogApplication: Sendable {
 
     /// A record that this program cannot apply. Nothing is skipped: the node stops.
     package struct Unreadable: Error, CustomStringConvertible {
-        /// The sequence of the record.
         package let sequence: UInt64
         /// The reason, for operators.
         package let reason: String

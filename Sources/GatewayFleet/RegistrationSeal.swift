@@ -61,7 +61,6 @@ package struct RegistrationSeal: Sendable {
     /// A registration without the push tokens that another client has registered since.
     struct Opened {
         var stored: StoredRegistration
-        /// The addresses that it lost.
         let lost: [DeliveryAddress]
     }
 

@@ -30,7 +30,6 @@ final class Waiters<Value: Comparable & Sendable>: Sendable {
         self.clock = clock
     }
 
-    /// The value that was reached.
     var reached: Value { state.withLock { $0.reached } }
 
     /// The number of callers that wait.

@@ -7,7 +7,6 @@ package struct GatewayConfiguration: Sendable {
     package let folder: String
     /// The certificates; made when missing.
     package let certificates: DevelopmentCertificates
-    /// The path of the file.
     package var file: String { folder + "/gateway.yaml" }
 
     /// Makes certificates and writes the file.

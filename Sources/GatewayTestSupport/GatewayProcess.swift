@@ -205,6 +205,5 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
 package enum GatewayProcessExit: Sendable, Equatable {
     /// It exited with a status.
     case status(Int32)
-    /// A signal ended it.
     case signal(Int32)
 }

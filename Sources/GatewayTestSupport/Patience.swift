@@ -9,7 +9,6 @@ package enum Patience {
         120
         * (ProcessInfo.processInfo.environment["TIMELINE_TEST_PATIENCE"].flatMap(Double.init) ?? 1)
 
-    /// The same as a duration.
     package static var duration: Duration { .seconds(seconds) }
     /// The same in milliseconds.
     package static var milliseconds: Int { Int(seconds * 1_000) }

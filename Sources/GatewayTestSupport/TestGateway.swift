@@ -8,7 +8,6 @@ package protocol TestGateway: AnyObject, Sendable {
     var url: String { get }
     /// The file of the CA that its certificate chains to.
     var ca: String { get }
-    /// The data directory.
     var data: String { get }
     /// Host and port of the admin port.
     var admin: String { get }

@@ -9,7 +9,6 @@ import WidgetModel
 package final class TestHTTPStream: TransferReceiver {
     /// The next event of a stream.
     package enum Item: Sendable {
-        /// A block of the stream.
         case block(ServerSentEvent)
         /// The stream is over. `nil` for an orderly end by the server, else why.
         case ended(String?)

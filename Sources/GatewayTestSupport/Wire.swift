@@ -9,7 +9,6 @@ package func claims(of jws: String) throws -> ReloadNotification {
     return try ReloadNotification(JSONValue(parsing: payload))
 }
 
-/// An answer that a poll gave.
 package struct PollAnswer {
     /// The cursor to poll from next.
     package let cursor: String

@@ -5,7 +5,6 @@ import WidgetModel
 
 /// A scenario, or all of them.
 struct ScenarioChoice: ExpressibleByArgument {
-    /// The scenarios that it names.
     let scenarios: [ScenarioName]
 
     static var allValueStrings: [String] { ["all"] + ScenarioName.allCases.map(\.rawValue) }

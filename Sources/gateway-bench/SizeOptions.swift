@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// The size of the measurement.
 struct SizeOptions: ParsableArguments {
     /// Most of anything.
     private static let countMax = 10_000_000

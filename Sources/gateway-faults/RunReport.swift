@@ -63,7 +63,6 @@ struct RunReport {
         ] + figures
     }
 
-    /// The command that repeats it.
     var command: String {
         "Deploy/check-faults --row \(row.name) --seed \(seed) --seconds \(Int(seconds))"
     }

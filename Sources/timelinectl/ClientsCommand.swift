@@ -3,7 +3,6 @@ import GatewayDocuments
 import TimelineClient
 import WidgetModel
 
-/// The clients of an app.
 struct ClientsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients",

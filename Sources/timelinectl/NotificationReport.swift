@@ -4,7 +4,6 @@ import WidgetModel
 
 /// One notification in printed form.
 struct NotificationReport {
-    /// The time of its arrival.
     let time: Date
     /// Its claims, or the reason why it did not verify.
     let outcome: Result<ReloadNotification, VerificationFailure>
@@ -22,7 +21,6 @@ struct NotificationReport {
         }
     }
 
-    /// The JSON for programs.
     var json: JSONValue {
         var object: JSONObject = ["time": .string(time.ISO8601Format())]
         switch outcome {

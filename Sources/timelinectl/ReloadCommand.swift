@@ -46,7 +46,6 @@ struct ReloadCommand: AsyncParsableCommand {
         }
     }
 
-    /// The body of the request.
     var body: JSONValue {
         if let kind { return ["kind": .string(kind)] }
         if let client { return ["client": .string(client)] }

@@ -83,7 +83,6 @@ struct TextBlock: Equatable {
         }
     }
 
-    /// The block in a frame.
     var framed: TextBlock {
         let width = width
         let edge = String(repeating: "─", count: width + 2)

@@ -54,7 +54,6 @@ struct TokenCommand: AsyncParsableCommand {
             }
         }
 
-        /// The body of the request.
         var body: JSONValue {
             let values = Dictionary(grouping: attributes, by: \.name).mapValues { $0.map(\.value) }
             return [

@@ -4,7 +4,6 @@ import WidgetModel
 
 /// The display of one placed widget.
 struct WidgetReport {
-    /// The requested context.
     struct Context {
         var location: WidgetLocation?
         var mode: WidgetRenderingMode?

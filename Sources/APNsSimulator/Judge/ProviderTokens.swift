@@ -51,9 +51,7 @@ package struct ProviderTokens: Sendable {
 
     /// A token with a valid signature.
     package struct Token: Sendable, Hashable {
-        /// The id of the signing key.
         package let keyID: String
-        /// The team that issued it.
         package let team: String
         /// The `iat`, seconds since 1970.
         package let issuedAt: Int64

@@ -1,6 +1,5 @@
 /// The response of APNs to a push.
 package struct PushAnswer: Sendable, Hashable {
-    /// The HTTP status.
     package let status: Int
     /// The reason; `nil` if the push was accepted.
     package let reason: String?
@@ -68,7 +67,6 @@ package enum PushBehaviour: Sendable, Hashable {
     }
 }
 
-/// A fault with its frequency.
 package struct PushFault: Sendable, Hashable {
     /// The behavior of the fault.
     package let behaviour: PushBehaviour

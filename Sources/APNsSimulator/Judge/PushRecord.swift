@@ -25,7 +25,6 @@ package struct DeviceRecord: Sendable, Hashable {
         package let id: PushID
         /// The time of acceptance, ms since 1970.
         package let at: Int64
-        /// The connection of the request.
         package let connection: Int
         package let request: PushRequest
     }
@@ -61,7 +60,6 @@ package struct PushRecord: Sendable {
     /// The maximum number of connections with a stored time.
     static let connectionsMax = 100_000
 
-    /// The records by device token.
     package internal(set) var devices: [String: DeviceRecord] = [:]
     /// The total number of requests.
     package internal(set) var requests = 0

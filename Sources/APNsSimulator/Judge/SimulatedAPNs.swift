@@ -68,7 +68,6 @@ package struct SimulatedAPNs: Sendable {
         package let behaviour: PushBehaviour
     }
 
-    /// A connection to the service.
     struct Connection: Sendable {
         let number: Int
         /// The topics that its certificate allows; `nil` without a certificate.

@@ -17,7 +17,6 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     private let cut: ConnectionCut
     private let bypass: FrameBypass
     private var context: ChannelHandlerContext?
-    /// The incomplete requests.
     private var partial: [HTTP2StreamID: PushRequest] = [:]
     /// The streams that were decided before the client ended them.
     private var overlong: Set<HTTP2StreamID> = []

@@ -4,7 +4,6 @@ package protocol PostgresRequest: Sendable {
     associatedtype Answer: Sendable
     /// The statements that a session for these requests prepares.
     static var statements: [PostgresStatement] { get }
-    /// The request as a query.
     var query: PostgresQuery { get }
     /// Reads the answer from the rows of the query.
     ///

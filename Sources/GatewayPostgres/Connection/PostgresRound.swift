@@ -12,7 +12,6 @@ package protocol PostgresRound: Sendable {
     ) -> RoundStep<Request, Outcome>
 }
 
-/// The next step of a round.
 package enum RoundStep<Request: Sendable, Outcome: Sendable>: Sendable {
     /// Send requests; none to wait for the answers under way.
     case send([Request])

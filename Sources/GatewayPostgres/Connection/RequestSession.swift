@@ -2,7 +2,6 @@ import DequeModule
 
 /// The session of a member of the loop, if it has one, with the requests that are not answered.
 final class RequestSession<Request: PostgresRequest> {
-    /// An event of the session.
     enum Event {
         /// It is open.
         case connected
@@ -22,7 +21,6 @@ final class RequestSession<Request: PostgresRequest> {
 
     init(_ address: PostgresAddress) { self.address = address }
 
-    /// The descriptor to wait for.
     var interest: (descriptor: Int32, events: Int16)? { session?.interest }
 
     /// Returns the time of the next turn: at once for a session that has failed, which has no

@@ -4,7 +4,6 @@ package struct LogBatch: Sendable, Equatable {
     package let first: Int64
     /// The sequence of its last change, and the chain up to there.
     package let position: LogPosition
-    /// The node that wrote it.
     package let node: Int64
     /// The time at which it was written, in milliseconds since 1970 by the server's clock.
     package let at: Int64

@@ -16,7 +16,6 @@ package struct LogRecord: Sendable, Equatable {
     package struct Registration: Sendable, Equatable {
         /// The partition of the client.
         package var part: Int16
-        /// The id of the client.
         package var client: String
         /// The revision of its row, higher than all before.
         package var revision: Int64
@@ -31,7 +30,6 @@ package struct LogRecord: Sendable, Equatable {
         }
     }
 
-    /// The content by type.
     package enum Content: Sendable, Equatable {
         /// A data change; without the name of its event where that is not known any more.
         case change(event: Event?, payload: [UInt8])
@@ -43,7 +41,6 @@ package struct LogRecord: Sendable, Equatable {
         case removal
         /// A registration was put or patched; nodes that hold its client read the row again.
         case registration(Registration)
-        /// A registration was removed.
         case registrationRemoved(part: Int16, client: String, revision: Int64)
         /// A push address of a client now belongs to another one; the owner of the partition reads
         /// the client's addresses again.

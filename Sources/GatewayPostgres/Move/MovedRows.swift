@@ -4,7 +4,6 @@ package struct MovedBatch: Sendable, Equatable {
     package struct Event: Sendable, Equatable {
         /// The keyed hash of the event.
         package var key: UInt128
-        /// The digest of its data.
         package var digest: Int64
         /// The place of its record, from 1.
         package var place: Int32
@@ -33,7 +32,6 @@ package struct MovedBatch: Sendable, Equatable {
     }
 }
 
-/// A registration of the source.
 package struct MovedRegistration: Sendable, Equatable {
     package var key: RegistrationKey
     /// Its first revision here.
@@ -55,7 +53,6 @@ package struct MovedRegistration: Sendable, Equatable {
 /// A catalog of the source, or the removal of an app.
 package struct MovedCatalog: Sendable, Equatable {
     package var app: String
-    /// The sequence of its record.
     package var sequence: Int64
     /// The catalog; `nil` for a removal.
     package var payload: [UInt8]?
@@ -67,7 +64,6 @@ package struct MovedCatalog: Sendable, Equatable {
     }
 }
 
-/// An epoch of the source.
 package struct MovedEpoch: Sendable, Equatable {
     /// Its number.
     package var ordinal: UInt32

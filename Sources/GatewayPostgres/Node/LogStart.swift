@@ -3,7 +3,6 @@ package struct LogStart: Sendable, Equatable {
     /// A catalog, or the removal of an app.
     package struct Catalog: Sendable, Equatable {
         package let app: String
-        /// The sequence of its record.
         package let sequence: Int64
         /// The catalog; `nil` for a removal.
         package let payload: [UInt8]?

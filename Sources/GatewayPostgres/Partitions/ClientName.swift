@@ -1,6 +1,5 @@
 /// A client within its partition, in the order in which the server has them.
 package struct ClientName: Sendable, Hashable {
-    /// The identifier of its app.
     package let app: String
     /// Its identifier in the app.
     package let client: String

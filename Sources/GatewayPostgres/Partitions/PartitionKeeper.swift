@@ -15,7 +15,6 @@ import DequeModule
 /// A value without I/O, clock or lock, like ``BatchWriter``. The time is that of `CLOCK_BOOTTIME`: a
 /// process or machine that was stopped sees that it was.
 package struct PartitionKeeper: Sendable {
-    /// An event of the connection.
     package enum Event: Sendable {
         /// The connection that was asked for is open.
         case connected

@@ -71,7 +71,6 @@ extension PartitionRequest: PostgresRequest {
     private static let forgetting = PostgresStatement(
         "forget", sql: "SELECT tg.forget_heard($1::int[])")
 
-    /// The request as a query.
     package var query: PostgresQuery {
         switch self {
         case .identify(let last): return WriteRequest.identify(at: last).query

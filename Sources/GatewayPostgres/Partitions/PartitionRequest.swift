@@ -42,7 +42,6 @@ package struct FlushCall: Sendable, Equatable {
         package var clear: Int64?
     }
 
-    /// A row in a flush.
     package struct Row: Sendable, Equatable {
         /// The number of its partition, which is in ``FlushCall/owned``.
         package var part: Int32
@@ -70,10 +69,8 @@ package enum PartitionAnswer: Sendable, Equatable {
     case done
 }
 
-/// The answer to a renewal.
 package struct LeaseRenewal: Sendable, Equatable {
     package var node: Int32
-    /// The partitions that it owns.
     package var owned: [Partition]
     /// The count of the renewals of every node.
     package var beats: [Int32: Int64]

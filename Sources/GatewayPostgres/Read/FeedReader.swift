@@ -8,7 +8,6 @@
 ///
 /// A value without I/O, clock or lock, like ``BatchWriter``.
 package struct FeedReader: Sendable {
-    /// An event for the reader.
     package enum Event: Sendable {
         /// The connection that was asked for is open.
         case connected

@@ -49,7 +49,6 @@ extension ReadRequest: PostgresRequest {
             ORDER BY last LIMIT \(batchesMax)
             """)
 
-    /// The request as a query.
     package var query: PostgresQuery {
         switch self {
         case .listen: PostgresQuery(Self.listening)

@@ -44,7 +44,6 @@ package enum RecordRequest: PostgresRequest, Equatable {
 
     /// A version of an app's catalog.
     package struct CatalogVersion: Sendable, Equatable {
-        /// The sequence of its record.
         package let sequence: Int64
         /// The content.
         package let payload: [UInt8]

@@ -15,7 +15,6 @@ package struct BatchMark: Sendable, Equatable {
 struct RecordRound: PostgresRound {
     /// The result of a reading.
     struct Outcome: Sendable {
-        /// The floor of the log.
         var floor: Int64
         var answer: RecordRequest.Answer
     }

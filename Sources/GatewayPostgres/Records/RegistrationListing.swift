@@ -26,7 +26,6 @@ package struct RegistrationListing: Sendable, Equatable {
 
     /// A registration of a page.
     package struct Row: Sendable, Equatable {
-        /// The id of the client.
         package let client: String
         /// The content, wrapped.
         package let payload: [UInt8]
@@ -36,7 +35,6 @@ package struct RegistrationListing: Sendable, Equatable {
         package let seenDay: Int64
     }
 
-    /// The rows of a page.
     package struct Page: Sendable, Equatable {
         package var rows: [Row]
         /// Whether there are more behind the last one.

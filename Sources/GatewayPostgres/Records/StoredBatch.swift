@@ -25,7 +25,6 @@ package struct StoredBatch: Sendable, Equatable {
 
 /// A range of sequences whose batches are read, from either end.
 package struct BatchRange: Sendable, Equatable {
-    /// The direction of reading.
     package enum Direction: Sendable {
         /// From the lowest sequence.
         case forwards

@@ -6,7 +6,6 @@ package struct RetentionPlan: Sendable, Equatable {
         package var head: Int64
         /// The sequence up to which batches may be gone.
         package var floor: Int64
-        /// The sequences in a slice.
         package var slice: Int64
         /// The position of the oldest reservation or kept snapshot; `nil` without any.
         package var oldestHold: Int64?

@@ -8,13 +8,10 @@ package struct NodeSnapshot: Sendable {
     /// The size of a piece, bytes. Only a single record that is larger makes a larger one.
     package static let pieceBytes = 1 << 20
 
-    /// The state of an app.
     package struct App: Sendable {
         /// The app.
         package var name: String
-        /// The history of its catalogs.
         package var history: RuleSetHistory
-        /// The versions of its keys.
         package var versions: CompactedVersions
 
         package init(name: String, history: RuleSetHistory, versions: CompactedVersions) {

@@ -7,7 +7,6 @@ package struct SnapshotHead: Sendable, Equatable {
     /// The number of its pieces.
     package var parts: Int64
     package var format: Int64
-    /// The checksum of its pieces.
     package var checksum: [UInt8]
     /// The sequence up to which its node knew nothing.
     package var floor: Int64

@@ -5,7 +5,6 @@ package struct AppendCall: Sendable, Equatable {
         package var key: RegistrationKey
         /// The revision that it was decided from; 0 for none.
         package var base: Int64
-        /// The revision from now on.
         package var revision: Int64
         /// The sequence of the app's last removal: a row from before it is none.
         package var removal: Int64
@@ -32,7 +31,6 @@ package struct AppendCall: Sendable, Equatable {
         package var payload: [UInt8]?
     }
 
-    /// The generation of the node.
     package var generation: Int64
     /// 63 random bits that name the batch.
     package var batch: Int64
@@ -42,7 +40,6 @@ package struct AppendCall: Sendable, Equatable {
     package var count: Int64 = 0
     /// The head at which everything that the batch is decided by was looked up.
     package var probed: Int64
-    /// The keys of events.
     package var keys: [UInt128] = []
     /// The digests of the events' data.
     package var digests: [Int64] = []
@@ -50,9 +47,7 @@ package struct AppendCall: Sendable, Equatable {
     package var places: [Int32] = []
     /// The records, one after the other.
     package var records: [UInt8] = []
-    /// The apps of the batch.
     package var apps: [String] = []
-    /// The catalogs and removals.
     package var catalogs: [Catalog] = []
     package var registrations: [Registration] = []
     /// The push addresses.
@@ -61,10 +56,8 @@ package struct AppendCall: Sendable, Equatable {
 
 /// The keys to look up before a batch is decided.
 package struct Probe: Sendable, Equatable {
-    /// The keys of events.
     package var events: [UInt128] = []
     package var apps: [String] = []
-    /// The registrations that are written.
     package var registrations: [RegistrationKey] = []
     /// The push addresses of those.
     package var tokens: [UInt128] = []
@@ -98,7 +91,6 @@ package struct ProbeResult: Sendable, Equatable {
 
 /// An event that the log contains.
 package struct KnownEvent: Sendable, Equatable {
-    /// The sequence of its change.
     package let sequence: Int64
     /// The keyed hash of its data.
     package let digest: Int64

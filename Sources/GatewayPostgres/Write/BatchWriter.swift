@@ -16,7 +16,6 @@ import GatewayCore
 /// actions come out. Nothing is cancelled or terminated on the server, ever: that would report a
 /// commit that no standby has.
 package struct BatchWriter: Sendable {
-    /// An event for the writer.
     package enum Event: Sendable {
         /// The connection that was asked for is open.
         case connected
@@ -112,7 +111,6 @@ package struct BatchWriter: Sendable {
     var tickets: Set<UInt64> = []
     /// The deadlines of waiting writes, earliest first; some may have been completed.
     var deadlines: Deque<(ticket: UInt64, deadline: Int64)> = []
-    /// The rows to read.
     var readings = RowReadings()
     /// Whether rows of removed apps may be left to delete; looked at after every connect, because
     /// a node may have stopped before it had deleted them all.

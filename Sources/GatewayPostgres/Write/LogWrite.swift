@@ -16,7 +16,6 @@ package struct LogWrite: Sendable {
         }
     }
 
-    /// The content of a write.
     package enum Content: Sendable {
         /// The changes of a post, at most ``BatchLimits/changes``.
         case changes([Change])

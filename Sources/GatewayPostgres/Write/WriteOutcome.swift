@@ -1,4 +1,3 @@
-/// The result of a write.
 package enum WriteOutcome: Sendable, Equatable {
     /// The place of one change.
     package enum Place: Sendable, Equatable {

@@ -95,7 +95,6 @@ extension WriteRequest: PostgresRequest {
     private static let deletion = PostgresStatement(
         "delete", sql: "SELECT tg.delete_removed($1::bigint::int)")
 
-    /// The request as a query.
     package var query: PostgresQuery {
         switch self {
         case .identify(let last): PostgresQuery(Self.identification, [.integer(last)])

@@ -33,9 +33,7 @@ package enum WriteAnswer: Sendable, Equatable {
 
 /// The facts that a node compares before it believes a server.
 package struct ServerIdentity: Sendable, Equatable {
-    /// The version of the schema.
     package var version: Int64
-    /// The random number of the log.
     package var logID: UInt128
     /// The chain at the position that was asked for; `nil` where no batch ends there.
     package var chain: UInt128?

@@ -20,7 +20,6 @@ final class AttackLoad: ConnectionUser {
 
     /// The number of answers, by status.
     private(set) var statuses: [Int: Int] = [:]
-    /// The number of connections lost.
     private(set) var lost = 0
     /// Whether each request's answer showed that the gateway read all of it.
     private(set) var isReached: [Bool]

@@ -2,7 +2,6 @@ import Foundation
 
 /// One shape, ready to be sent.
 struct AttackShape {
-    /// The load of a shape.
     enum Load {
         /// Requests in turn, on so many connections.
         case requests([AttackRequest], connections: Int)

@@ -6,7 +6,6 @@ import Synchronization
 final class Bystander: Sendable {
     /// Between two posts that are due, in nanoseconds.
     static let period: Int64 = 50_000_000
-    /// The timeout of answers.
     private static let timeoutSeconds = 20.0
     /// Longer than any run.
     private static let lifetimeSeconds = 86_400.0

@@ -2,7 +2,6 @@ import WidgetModel
 
 /// The result of a run.
 struct ComplexityReport {
-    /// The bystander alone.
     let quiet: BystanderStats
     /// The shapes, in their order.
     let outcomes: [ShapeOutcome]
@@ -13,7 +12,6 @@ struct ComplexityReport {
     /// The failure of the bystander's connection.
     let failure: String?
 
-    /// The verdict on the run.
     var verdict: ComplexityVerdict {
         ComplexityVerdict(
             quiet: quiet, outcomes: outcomes, coverage: isComplete ? coverage : nil)

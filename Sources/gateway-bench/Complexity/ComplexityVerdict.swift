@@ -1,4 +1,3 @@
-/// The outcome of one shape.
 struct ShapeOutcome {
     /// The shape's name.
     let shape: String

@@ -42,7 +42,6 @@ enum Machine {
         }
     }
 
-    /// The path of this program.
     static var ownProgram: String {
         URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
     }

@@ -31,7 +31,6 @@ struct ConnectionSettings {
 
 /// One TLS connection with HTTP/1.1 on it. Owned by the ``Generator``, and by its user.
 final class ClientConnection {
-    /// The state of a connection.
     enum State { case connecting, handshaking, open, closed }
 
     /// The number that its user gave it.

@@ -12,7 +12,6 @@ final class Generator {
     /// Longest wait, so that a signal is noticed.
     private static let waitMillisecondsMax: Int64 = 100
 
-    /// The TLS of all connections.
     let tls: TLSClient
     private let poller: Poller
     private var connections: [ClientConnection?] = []

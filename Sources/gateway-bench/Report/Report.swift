@@ -2,7 +2,6 @@ import WidgetModel
 
 /// One line of the report: a figure over all repetitions.
 struct ReportRow {
-    /// The scenario it belongs to.
     let scenario: ScenarioName
     /// The name of the figure.
     let name: String

@@ -26,7 +26,6 @@ enum Bar: Equatable {
 
 /// One figure of one repetition.
 struct Sample {
-    /// The scenario it belongs to.
     let scenario: ScenarioName
     /// The name; one row of the report.
     let name: String

@@ -69,7 +69,6 @@ extension Repetition {
 }
 
 extension UnitCosts {
-    /// The figures of a delivery.
     var deliverySamples: [Sample] {
         [
             Sample(.costs, "instructions per delivery", instructions),

@@ -12,7 +12,6 @@ struct ResponseHead: Equatable {
         case untilClose
     }
 
-    /// The status code.
     let status: Int
     /// How the body ends.
     let framing: Framing

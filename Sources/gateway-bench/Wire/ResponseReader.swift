@@ -5,11 +5,9 @@ struct ResponseReader {
     /// Longest head, bytes.
     static let headBytesMax = 16 * 1024
 
-    /// A step of reading.
     enum Step: Equatable {
         /// All bytes are used up.
         case needsMore
-        /// The head is complete.
         case head(ResponseHead)
         /// These of the bytes given are body, chunk framing removed.
         case body(Range<Int>)

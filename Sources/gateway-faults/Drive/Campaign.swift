@@ -7,7 +7,6 @@ import WidgetModel
 /// All of it goes on by itself while a row kills, stops or starves a gateway: who gets no answer
 /// tries again.
 final class Campaign: Sendable {
-    /// The size of the load.
     struct Load: Sendable {
         var streams = 10
         var pollers = 4
@@ -90,7 +89,6 @@ final class Campaign: Sendable {
         for client in clients { try register(client, client.placement, http, buildsAnew: true) }
     }
 
-    /// The gateway for the next connection.
     var gateway: GatewayProcess { deployment.next }
     var isChanging: Bool { stage.update { $0.isChanging } }
     var isListening: Bool { stage.update { $0.isListening } }

@@ -17,7 +17,6 @@ final class OperatorWork: Sendable {
         self.campaign = campaign
     }
 
-    /// The number of backups that succeeded.
     var backups: Int { state.update { $0.backups } }
 
     /// Takes backups until changes stop, and a new key now and then.

@@ -7,7 +7,6 @@ enum Subject: Hashable, Sendable {
     /// A mark that every client follows, posted to see how far a stream has come.
     case pulse
 
-    /// The widget kinds that show it.
     var kinds: [WidgetKind] {
         switch self {
         case .character: [.detail, .party]

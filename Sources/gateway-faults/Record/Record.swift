@@ -10,7 +10,6 @@ struct Record: Sendable {
     enum Event: Sendable {
         /// A post that ended; the entry's time is that of the answer.
         case posted(PostAttempt)
-        /// A catalog answered with a sequence.
         case catalog(sequence: UInt64)
         /// A registration was sent.
         case registering(client: String, number: Int, interests: Set<Interest>)
@@ -47,7 +46,6 @@ struct PostAttempt: Sendable {
     let sent: Double
     let outcome: PostOutcome
 
-    /// The batch in a text.
     var name: String { "batch \(batch) of \(subjects.count)" }
 }
 

@@ -6,7 +6,6 @@ struct AuditWindow: Sendable {
     static let length = Duration.seconds(300)
     /// The limits within which a change is to be delivered.
     static let limits: [Duration] = [.seconds(1), .seconds(10), .seconds(60)]
-    /// The limit of the reliability figure.
     static let reliabilityLimit = 1
     /// The maximum number of changes kept; the oldest are dropped first.
     static let changesMax = 1_000
@@ -61,7 +60,6 @@ struct AuditWindow: Sendable {
         reasons = Array(repeating: nil, count: nodes.count)
     }
 
-    /// The number of changes kept.
     var count: Int { changes.count }
 
     // MARK: Events

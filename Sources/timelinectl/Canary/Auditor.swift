@@ -22,7 +22,6 @@ actor Auditor {
         let name: String
         /// The requests to it.
         let service: GatewayService
-        /// The keys that it publishes.
         let verifier: PublishedKeyVerifier
 
         init(name: String, service: GatewayService) {

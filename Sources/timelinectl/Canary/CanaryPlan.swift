@@ -2,7 +2,6 @@ import WidgetModel
 
 /// The registration and the change of a canary: one widget, and a change that concerns only it.
 struct CanaryPlan: Equatable {
-    /// The widget kind.
     let kind: String
     /// The family in which it is placed.
     let family: String
@@ -94,7 +93,6 @@ struct CanaryPlan: Equatable {
         return found
     }
 
-    /// The registration document.
     var registration: JSONValue { Self.registration(widgets: Self.widgets([self])) }
 
     /// The registration document of a client with these widgets.

@@ -209,7 +209,6 @@ final class PushLines: Sendable {
 
     init(form: OutputForm) { self.form = form }
 
-    /// The number of lines printed.
     var count: Int { printed.withLock { $0 } }
 
     func print(_ decision: SimulatedAPNs.Decision, at moment: SimulatedAPNs.Moment) {

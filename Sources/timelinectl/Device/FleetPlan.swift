@@ -9,9 +9,7 @@ import WidgetModel
 struct FleetPlan: Sendable {
     /// One device.
     struct Device: Sendable {
-        /// The client and its credentials.
         let client: SimulatedClient
-        /// The registration that it sends.
         let registration: ClientRegistration
         /// The number of its first timeline; the others follow, in the order of its widgets.
         let firstTimeline: Int
