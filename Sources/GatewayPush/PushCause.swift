@@ -1,6 +1,6 @@
 /// The reason why a push is sent: why a stream did not suffice.
 package enum PushCause: String, Sendable, CaseIterable {
-    /// No stream was open when the change came, and none had ended just before.
+    /// No stream for the changed kind was open when the change came, and none had ended just before.
     case noStream = "no-stream"
     /// A stream was open, but the client did not acknowledge the change in time.
     case notAcknowledged = "not-acknowledged"
@@ -18,6 +18,8 @@ extension DeliveryAttempts {
         if hasHeardAll(at: id) { return .repeated }
         if streams > 0 || isStreamingElsewhere { return .notAcknowledged }
         // The grace period that a stream leaves when it ends.
-        return graceUntil >= pendingSince ? .streamEnded : .noStream
+        if graceUntil >= pendingSince { return .streamEnded }
+        // Only a stream that is limited to some kinds can have carried it.
+        return carried.isEmpty ? .noStream : .notAcknowledged
     }
 }

@@ -25,9 +25,9 @@
 ///   are later than those of the pushes: what it told may be pushed less than 20 s after it.
 /// - **Ids.** A stream without a key of a rule with a window has an id that covers what it told.
 /// - **Collapse.** Per rule and value, on each stream and at each address, APNs included. A window
-///   begins with the change where a grace delays the push. What
-///   is sent for another reason may name what waits. A catalog that leaves a rule and its window alone
-///   ends no window; a restart and another window do, and a registration may.
+///   begins with the change where a grace delays the push. What is sent for another reason may name
+///   what waits. A catalog that leaves a rule and its window alone ends no window; a restart and
+///   another window do, and a registration may.
 /// - **Next address.** It is told only while all before it are dead, failed three times in a
 ///   row, or had all repeats.
 /// - **Everything.** `all` is for cursors that are none, void or below a floor, and for
