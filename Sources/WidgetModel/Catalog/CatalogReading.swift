@@ -50,7 +50,7 @@ extension Catalog {
         let declaredApp = reader.string(
             "app", required: true, limit: limits.stringBytesMax, &faults)
         if let app, let declaredApp, declaredApp != app {
-            faults.add("app", "must be the app of the URL")
+            faults.add("app", "must be `\(app)`, the app of the URL")
         }
         let selfDeclared = reader.strings(
             "selfDeclared", limit: limits.stringBytesMax, countMax: limits.attributesMax, &faults)

@@ -44,7 +44,9 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Certificates to trust (TIMELINE_GATEWAY_CA).", valueName: "file"))
     var ca: String?
 
-    @Option(help: ArgumentHelp("A token with the scope operator, for --admin.", valueName: "token"))
+    @Option(
+        help: ArgumentHelp(
+            "A token with the scope operator:read, for --admin.", valueName: "token"))
     var token: String?
 
     @Flag(help: "Print JSON, one document per line.")

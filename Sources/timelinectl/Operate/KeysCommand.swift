@@ -20,7 +20,7 @@ struct KeysCommand: AsyncParsableCommand {
 
             Examples:
               timelinectl keys --url https://localhost:8443 --ca ca.pem
-              timelinectl keys --admin 127.0.0.1:9464 --json
+              timelinectl keys --url https://localhost:8443 --ca ca.pem --admin 127.0.0.1:9464 --json
             """)
 
     @OptionGroup var options: CommonOptions
