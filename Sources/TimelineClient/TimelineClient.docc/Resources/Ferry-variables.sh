@@ -6,5 +6,5 @@ backend=$("$programs/timeline-gateway" token --data .build-run/data --app com.ex
     --scope "catalog:write changes:write" --sub harbour)
 phone=$("$programs/timeline-gateway" token --data .build-run/data --app com.example.ferry \
     --scope client --sub my-phone)
-export TIMELINE_GATEWAY_URL=$URL TIMELINE_GATEWAY_CA=$CA
+export TIMELINE_GATEWAY_URL=$URL TIMELINE_GATEWAY_CA=$CA TIMELINE_GATEWAY_APP=com.example.ferry
 cd ../ferry
