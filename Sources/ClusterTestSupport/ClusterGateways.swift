@@ -92,7 +92,28 @@ package final class ClusterGateways: Sendable {
     ) throws -> GatewayProcess {
         let user = "node\(node)"
         let url = hosts.map { cluster.url(user: user, hosts: $0) } ?? cluster.url(user: user)
-        let file = folder + "/node\(node).yaml"
+        let file = try configuration(
+            user,
+            """
+            cluster:
+              url: \(url)
+              key: \(folder)/fleet.key
+              durability: \(cluster.standby == nil ? "primary" : "quorum")
+            """)
+        return try GatewayProcess(
+            program: program, configuration: file, admin: admin, ca: ca, environment: environment,
+            wrapper: wrapper,
+            startsNow: startsNow)
+    }
+
+    /// Starts a gateway of its own, with what the nodes are configured with beside their cluster.
+    package func startAlone(admin: String) throws -> GatewayProcess {
+        try GatewayProcess(configuration: configuration("alone", ""), admin: admin, ca: ca)
+    }
+
+    /// Writes a configuration, and returns its file.
+    private func configuration(_ name: String, _ lines: String) throws -> String {
+        let file = folder + "/\(name).yaml"
         try """
         publicURL: \(Self.url)
         tls: { certificate: \(certificates.certificate), key: \(certificates.key) }
@@ -101,16 +122,10 @@ package final class ClusterGateways: Sendable {
             apps: [\(app)]
             scopes: [catalog:write, changes:write, client, clients:write, operator]
             keys: \(folder)/keys.json
-        cluster:
-          url: \(url)
-          key: \(folder)/fleet.key
-          durability: \(cluster.standby == nil ? "primary" : "quorum")
+        \(lines)
         \(pushing)
         """.write(toFile: file, atomically: true, encoding: .utf8)
-        return try GatewayProcess(
-            program: program, configuration: file, admin: admin, ca: ca, environment: environment,
-            wrapper: wrapper,
-            startsNow: startsNow)
+        return file
     }
 
     /// Returns a token with the scopes of a backend.

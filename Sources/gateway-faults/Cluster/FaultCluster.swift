@@ -87,20 +87,6 @@ final class FaultCluster: Deployment {
                 "node \(index + 1) ended with \(String(describing: node.exit)): "
                     + node.standardErrorTail)
         }
-        let connection = try servers.administration()
-        let faults = try connection.rows(
-            """
-            SELECT count(*) FILTER (WHERE first <> before + 1),
-              count(*) FILTER (WHERE first > last),
-              count(*) - count(DISTINCT chain), count(*) - count(DISTINCT (node, batch))
-            FROM (SELECT *, lag(last) OVER (ORDER BY last) AS before FROM tg.log) AS rows
-            """
-        ).first
-        for (index, fault) in ["gaps", "empty batches", "doubled chains", "doubled batches"]
-            .enumerated()
-        {
-            let count = try faults?.integer(index) ?? -1
-            recorder.require(count == 0, "the log has \(count) \(fault)")
-        }
+        for fault in try ClusterTables(servers).faults() { recorder.require(false, fault) }
     }
 }

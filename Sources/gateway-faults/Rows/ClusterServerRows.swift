@@ -152,30 +152,23 @@ extension RowContext {
         campaign.recorder.add(.allExpected)
         campaign.recorder.add(.logKeeps(entries: slice * 11))
         campaign.start(&generator)
+        let tables = ClusterTables(cluster.servers)
         var holds = 0
         try repeatFault(on: campaign) {
-            let dump = try cluster.servers.administration()
-            try dump.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            try dump.execute("LOCK TABLE tg.log, tg.event IN ACCESS SHARE MODE")
-            pauseRandomly(0.5, 4)
-            try dump.execute("COMMIT")
+            try tables.hold(isLocked: true) { pauseRandomly(0.5, 4) }
             holds += 1
             pauseRandomly(0.1, 0.5)
         }
         try cluster.judge(campaign.recorder)
-        let rows = try cluster.servers.administration().rows(
-            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'tg.log'::regclass")
         report("tables held", holds)
-        report("slices", try rows.first?.integer(0) ?? 0)
+        report("slices", try tables.slices())
     }
 
     /// A transaction with an old snapshot stays open for the whole run.
     func oldSnapshot() throws {
         let cluster = try FaultCluster()
-        let dump = try cluster.servers.administration()
-        try dump.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        try dump.execute("SELECT count(*) FROM tg.log")
-        try repeatFault(on: cluster) { _ in pause(seconds: 1) }
-        try dump.execute("COMMIT")
+        try ClusterTables(cluster.servers).hold(isLocked: false) {
+            try repeatFault(on: cluster) { _ in pause(seconds: 1) }
+        }
     }
 }
