@@ -10,12 +10,10 @@ import WidgetModel
 /// The judge is a gateway alone with the same configuration: the same requests have the same answers,
 /// but for ids, cursors and times.
 @Suite(.enabled(if: PostgresServer.isInstalled)) struct RouteContractTests {
-    /// What a node answers in another way today.
+    /// The routes that a node answers differently today.
     private static let known: Set = [
         "compareCatalog", "explainChange", "explainChanges", "explainClient", "getApps",
-        "getMetrics", "getOverview",
-        "listAttempts",
-        "postPush",
+        "getMetrics", "getOverview", "listAttempts", "postPush",
     ]
 
     @Test func `a stranger answers each route as a gateway alone does`() throws {
@@ -47,7 +45,7 @@ import WidgetModel
     }
 }
 
-/// The requests of a backend, an operator and two clients, and what they are answered.
+/// The requests of a backend, an operator and clients, and the answers.
 private final class RouteScript {
     struct Answer: Equatable {
         let route: String
@@ -60,7 +58,7 @@ private final class RouteScript {
     private let asked: GatewayProcess
     private let app = "/v1/apps/\(ClusterGateways.app)"
     private(set) var answers: [Answer] = []
-    /// The routes that are answered in another way than by a gateway alone.
+    /// The routes that are answered differently than by a gateway alone.
     private let known: Set<String>
     private let pushedBefore: Int
 
@@ -114,8 +112,10 @@ private final class RouteScript {
         case .object where ["recent", "hour"].contains(name): return "…"
         case .array(let elements): return .array(elements.map { masked($0, name: name) })
         case .object(var object):
+            // The counts of outcomes have names that are places elsewhere.
+            let isCounts = object["collapsed"] != nil
             for member in object.members {
-                object[member.name] = masked(member.value, name: member.name)
+                object[member.name] = masked(member.value, name: isCounts ? "" : member.name)
             }
             return .object(object)
         default: return value
@@ -167,7 +167,7 @@ private final class RouteScript {
         guard try gateways.putCatalog(home) == 201 else { throw TestFailure("no catalog") }
         let phone = try register("phone", pushToken: String(repeating: "a1", count: 32))
         let pad = try register("pad", pushToken: nil)
-        // The asked gateway hears of this one only when it is erased.
+        // The asked gateway does not know of this one until it is erased.
         _ = try register("lamp", pushToken: nil)
         try blockUntil("the clients are known") {
             try asked.http().request("GET", app + "/clients/pad", token: token(nil)).status == 200
