@@ -136,7 +136,8 @@ let package = Package(
         .target(
             name: "GatewayRecords",
             dependencies: [
-                "GatewayCore", "GatewayPush", "GatewaySigning", "GatewayStorage", "WidgetModel",
+                "GatewayCore", "GatewayDocuments", "GatewayPush", "GatewaySigning",
+                "GatewayStorage", "WidgetModel",
             ]),
 
         // The log, the registrations, the event loops, pushes, explanations.

@@ -97,11 +97,15 @@ package struct Engine: Sendable {
             cursors: CursorCodec(seal: CursorSeal(replay.hashes.stored), history: epochs),
             push: push, services: services)
         let writer = LogWriter(
-            store: store, quota: configuration.quota, publisher: parts.publisher,
-            tracing: services.tracing)
+            store: store, publisher: parts.publisher, tracing: services.tracing)
+        let applier = LogApplier(
+            registry: registry, catalogs: parts.catalogs, accepted: parts.accepted,
+            metrics: services.metrics, publisher: parts.publisher)
         let log = EmbeddedLog(
-            store: store, writer: writer, catalogs: parts.catalogs, registry: registry,
-            accepted: parts.accepted, metrics: services.metrics, clock: clock)
+            store: store, writer: writer,
+            jobs: LogJobs(
+                catalogs: parts.catalogs, registry: registry, quota: configuration.quota,
+                applier: applier, clock: clock))
         self.init(
             parts, log: log, records: store,
             embedded: EmbeddedStore(store: store, writer: writer))

@@ -12,8 +12,9 @@ package struct LogReplay {
     package private(set) var shard: Shard
     /// The compactor that goes on sealing the versions of the shards.
     package private(set) var compactor: VersionCompactor
+    private var decoder: LogDecoder
     /// The catalogs in force.
-    package private(set) var catalogs: CatalogState
+    package var catalogs: CatalogState { decoder.catalogs }
     /// The registrations and log bytes of every app on disk.
     package private(set) var usage = UsageTable()
 
@@ -28,7 +29,9 @@ package struct LogReplay {
         }
     ) throws {
         hashes = try StoreHashes(secret: store.secret)
-        catalogs = CatalogState(decider: Decider(hash: hashes.keys, limits: limits))
+        decoder = LogDecoder(
+            catalogs: CatalogState(decider: Decider(hash: hashes.keys, limits: limits)),
+            hashes: hashes)
         shard = Shard(floor: store.floor, limits: coreLimits)
         compactor = VersionCompactor(floor: store.floor, limits: coreLimits)
         try replayRegistrations(of: store, register: register)
@@ -53,47 +56,27 @@ package struct LogReplay {
     private mutating func replayLog(of store: SQLiteStore) throws {
         // Catalogs are deleted with their app, and before the rows that announced them.
         var withoutDocument: Set<String> = []
-        var bySequence: [UInt64: (catalog: Catalog, document: CatalogDocument)] = [:]
+        var announced: [UInt64: CatalogRow] = [:]
         for row in try store.catalogs() {
             usage.add(row)
-            let read = try catalog(row)
             if row.sequence <= store.floor {
-                let ruleSet = install(read.catalog, read.document)
+                let ruleSet = try decoder.install(row)
                 shard.install(ruleSet)
                 compactor.install(ruleSet)
             } else {
-                bySequence[row.sequence] = read
+                announced[row.sequence] = row
             }
         }
         try store.replay(after: store.floor, batch: 1000) { rows in
             for row in rows {
                 usage.add(row)
-                let body: LogEntry.Body
+                let catalog = announced.removeValue(forKey: row.sequence)
                 switch row.type {
-                case .change:
-                    let (change, cause) = try UnreadableRow.naming(
-                        "the change at \(row.sequence)"
-                    ) { try LogPayload.readChange(row.payload, limits: .none) }
-                    body = catalogs.decider.replay(change, app: row.app, cause: cause)
-                case .catalog:
-                    if let (catalog, document) = bySequence[row.sequence] {
-                        body = .catalog(install(catalog, document))
-                    } else {
-                        withoutDocument.insert(row.app)
-                        body = .removal
-                    }
-                case .removal:
-                    withoutDocument.remove(row.app)
-                    catalogs.remove(app: row.app, at: row.sequence)
-                    body = .removal
-                case .reload:
-                    let scope = try UnreadableRow.naming("the reload at \(row.sequence)") {
-                        try LogPayload.readReload(row.payload)
-                    }
-                    body = .reload(scope)
+                case .catalog where catalog == nil: withoutDocument.insert(row.app)
+                case .removal: withoutDocument.remove(row.app)
+                case .catalog, .change, .reload: break
                 }
-                let entry = LogEntry(
-                    sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt, body: body)
+                let entry = try decoder.entry(of: row, catalog: catalog)
                 shard.apply(entry, now: 0)
                 if let sealed = compactor.apply(entry) { shard.adopt(sealed) }
             }
@@ -101,16 +84,5 @@ package struct LogReplay {
         if let app = withoutDocument.min() {
             throw UnreadableRow(row: "the catalog of the app \(app)", reason: "it is missing")
         }
-    }
-
-    private func catalog(_ row: CatalogRow) throws -> (catalog: Catalog, document: CatalogDocument)
-    {
-        try UnreadableRow.naming("the catalog of the app \(row.app)") {
-            try CatalogDocument.read(row.payload, of: row.app, at: row.sequence, hashes)
-        }
-    }
-
-    private mutating func install(_ catalog: Catalog, _ document: CatalogDocument) -> RuleSet {
-        catalogs.install(catalog, document, hashes)
     }
 }

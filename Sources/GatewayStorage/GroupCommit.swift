@@ -66,6 +66,7 @@ final class GroupCommit: Sendable {
         /// The bytes written to the write-ahead log, as an upper estimate.
         let bytes: Int
         let effects: [@Sendable () -> Void]
+        let conclusion: (@Sendable () -> Void)?
         /// The changes to the usage of apps.
         let usage: UsageTable
         let head: UInt64
@@ -218,6 +219,7 @@ final class GroupCommit: Sendable {
         note(outcome, jobs: jobs.count, seconds: seconds)
         var longest = LongestTurn(nanoseconds: outcome.longestJobNanoseconds)
         for effect in outcome.effects { longest.measure(effect) }
+        if let conclusion = outcome.conclusion { longest.measure(conclusion) }
         for answer in outcome.answers { answer.give(outcome.head) }
         observer(
             CommitStats(
@@ -320,7 +322,8 @@ final class GroupCommit: Sendable {
         try transaction.connection.run(.commit)
         return Outcome(
             answers: answers, rows: transaction.rows, bytes: size, effects: transaction.effects,
-            usage: transaction.stagedUsage.changes, head: transaction.head,
+            conclusion: transaction.conclusion, usage: transaction.stagedUsage.changes,
+            head: transaction.head,
             floor: transaction.floor, longestJobNanoseconds: longest.nanoseconds)
     }
 

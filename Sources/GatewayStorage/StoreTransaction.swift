@@ -30,6 +30,8 @@ package struct StoreTransaction: ~Copyable {
     var stagedUsage: StagedUsage
     /// The closures passed to `afterCommit`, in order.
     private(set) var effects: [@Sendable () -> Void] = []
+    /// The closure passed to `afterEffects`.
+    private(set) var conclusion: (@Sendable () -> Void)?
     /// The reason why this transaction can no longer be committed; `nil` if it can.
     private(set) var failure: StoreError?
 
@@ -70,6 +72,12 @@ package struct StoreTransaction: ~Copyable {
     /// and must not wait for a write.
     package mutating func afterCommit(_ effect: @escaping @Sendable () -> Void) {
         effects.append(effect)
+    }
+
+    /// Calls `body` on the writer's thread after the closures passed to `afterCommit`, once for all
+    /// jobs of the transaction: of several closures the last one set.
+    package mutating func afterEffects(_ body: @escaping @Sendable () -> Void) {
+        conclusion = body
     }
 
     /// Rejects texts that contain a NUL: the embedded database returns them truncated there, so

@@ -1,6 +1,5 @@
 import GatewayCore
 import GatewayRecords
-import GatewayStorage
 import Synchronization
 import WidgetModel
 
@@ -59,9 +58,9 @@ package final class AppCatalogs: Sendable {
         RuleSet(catalog, sequence: sequence, replacing: previous, hash: hashes.keys)
     }
 
-    // MARK: The thread of a log that other nodes write, too
+    // MARK: The thread that applies the log
 
-    /// Puts a catalog in force.
+    /// Puts a catalog in force, which may be staged already.
     package func install(_ ruleSet: RuleSet, _ document: CatalogDocument) {
         state.withLock { state in
             state.change(at: document.sequence) { $0.install(ruleSet, document) }
@@ -78,10 +77,11 @@ package final class AppCatalogs: Sendable {
 
     // MARK: The writer's thread
 
-    /// Returns the catalog of an app as the previous jobs of this transaction left it.
-    func entry(of app: String, _ transaction: borrowing StoreTransaction) -> Entry {
-        let next = transaction.nextSequence
-        return state.withLock { state in
+    /// Returns the catalog of an app as the previous jobs of this commit left it.
+    ///
+    /// - Parameter next: The sequence that the next entry gets.
+    func entry(of app: String, before next: UInt64) -> Entry {
+        state.withLock { state in
             state.rollBack(before: next)
             return Entry(
                 ruleSet: state.value.decider.ruleSets[app],
@@ -90,12 +90,9 @@ package final class AppCatalogs: Sendable {
         }
     }
 
-    /// Changes the catalogs for subsequent jobs, until the transaction turns out to have failed.
-    func stage(
-        at sequence: UInt64, _ transaction: inout StoreTransaction,
-        _ change: @Sendable (inout CatalogState) -> Void
-    ) {
+    /// Changes the catalogs for subsequent jobs, until the entry at a sequence is applied, or its
+    /// commit turns out to have failed.
+    func stage(at sequence: UInt64, _ change: @Sendable (inout CatalogState) -> Void) {
         state.withLock { $0.change(at: sequence, change) }
-        transaction.afterCommit { self.state.withLock { $0.commit(sequence) } }
     }
 }

@@ -25,10 +25,14 @@ extension EmbeddedLog {
                     _ = try await store.write(cost: 256) { transaction in
                         try transaction.openEpochVoidingAll(
                             id: UInt64(epoch.nonce), ordinal: Int64(epoch.ordinal),
-                            now: self.clock.wallMilliseconds(),
+                            now: self.jobs.clock.wallMilliseconds(),
                             kept: self.store.configuration.epochsMax)
                         if announces {
-                            transaction.afterCommit { self.announce(epoch, epochs) }
+                            transaction.afterCommit {
+                                // Behind the entries of its commit.
+                                self.jobs.applier.publish()
+                                self.announce(epoch, epochs)
+                            }
                         }
                     }
                     return
@@ -46,8 +50,8 @@ extension EmbeddedLog {
     }
 
     private func announce(_ epoch: EpochID, _ epochs: EpochHistory) {
-        registry.forgetHearing()
-        publisher.publish(epoch)
+        jobs.registry.forgetHearing()
+        writer.publisher.publish(epoch)
         epochs.handOut(epoch)
     }
 }

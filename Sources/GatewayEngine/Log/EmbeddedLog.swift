@@ -1,7 +1,4 @@
-import CoreMetrics
-import Foundation
 import GatewayCore
-import GatewayDocuments
 import GatewayRecords
 import GatewayStorage
 import WidgetModel
@@ -10,23 +7,12 @@ import WidgetModel
 package final class EmbeddedLog: EngineLog {
     let store: SQLiteStore
     let writer: LogWriter
-    let catalogs: AppCatalogs
-    let registry: Registry
-    private let accepted: AcceptedChanges
-    private let metrics: GatewayMetrics
-    let clock: GatewayClock
+    let jobs: LogJobs
 
-    init(
-        store: SQLiteStore, writer: LogWriter, catalogs: AppCatalogs, registry: Registry,
-        accepted: AcceptedChanges, metrics: GatewayMetrics, clock: GatewayClock
-    ) {
+    init(store: SQLiteStore, writer: LogWriter, jobs: LogJobs) {
         self.store = store
         self.writer = writer
-        self.catalogs = catalogs
-        self.registry = registry
-        self.accepted = accepted
-        self.metrics = metrics
-        self.clock = clock
+        self.jobs = jobs
     }
 
     package var head: UInt64 { store.head }
@@ -38,157 +24,86 @@ package final class EmbeddedLog: EngineLog {
 
     package func hold(_ key: ClientKey) async throws {}
 
-    var publisher: LogPublisher { writer.publisher }
-
-    // MARK: Changes
+    // MARK: Changes, catalogs and apps
 
     package func append(
         _ post: DecidedPost, to app: String, trace: PostTrace?
     ) async throws -> PostOutcome? {
         try await writer.write(for: .app(app), cost: post.memoryBytes) {
-            try self.append(post, to: app, trace: trace, &$0)
+            try self.jobs.post(post, to: app, trace: trace, &$0)
         }
     }
-
-    /// The number of events with reused ids at which a post is rejected without checking the rest:
-    /// a comparison costs as much as the log's entry holds, and the sender may have posted little.
-    private static let reusedMax = 8
-
-    private func append(
-        _ post: DecidedPost, to app: String, trace: PostTrace?,
-        _ transaction: inout StoreTransaction
-    ) throws -> PostOutcome? {
-        let began = trace == nil ? 0 : GatewayTracing.now
-        let entry = catalogs.entry(of: app, transaction)
-        guard let ruleSet = entry.ruleSet else { throw EngineError.unknownApp }
-        guard ruleSet === post.ruleSet else { return nil }
-        var outcome = PostOutcome()
-        let fresh = try fresh(
-            of: post, app: app, after: entry.removal, counting: &outcome, &transaction)
-        let acceptedAt = clock.wallMilliseconds()
-        let acceptedTime = timestamp(acceptedAt)
-        var messages: [LogMessage] = []
-        messages.reserveCapacity(fresh.count)
-        var recent: [(sequence: UInt64, decision: RuleSet.Decision)] = []
-        recent.reserveCapacity(fresh.count)
-        var places: [PostTrace.DecidedEvent] = []
-        for (index, decision) in fresh {
-            let event = post.events[index]
-            let sequence = try transaction.append(
-                app: app, type: .change, source: event.source, eventID: event.id,
-                acceptedAt: acceptedAt, payload: post.payloads[index])
-            outcome.sequence = max(outcome.sequence, sequence)
-            if decision.isUnmatched { outcome.unmatched += 1 }
-            if decision.isBroad { outcome.broad += 1 }
-            recent.append((sequence, decision))
-            if trace != nil {
-                places.append(.init(index: index, sequence: sequence, decision: decision))
-            }
-            messages.append(
-                .entry(
-                    LogEntry(
-                        sequence: sequence, app: app, acceptedAt: acceptedAt,
-                        urgency: event.change.urgency,
-                        body: .change(
-                            decision, cause: ChangeCause(time: event.time ?? acceptedTime)))))
-        }
-        outcome.accepted = fresh.count
-        if post.events.isEmpty { outcome.sequence = transaction.nextSequence - 1 }
-        guard !recent.isEmpty else { return outcome }
-        let traced = trace?.decided(
-            places, post.events, app, by: ruleSet, loops: publisher.loopCount, since: began)
-        transaction.afterCommit { [messages, recent] in
-            self.metrics.decisions.increment(
-                by: recent.reduce(0) { $0 + $1.decision.keys.count })
-            self.accepted.note(recent, by: ruleSet, at: acceptedAt)
-            self.publisher.publish(messages, traced)
-        }
-        return outcome
-    }
-
-    /// Returns the events of a post that the log does not contain, with their decisions.
-    private func fresh(
-        of post: DecidedPost, app: String, after removal: UInt64,
-        counting outcome: inout PostOutcome, _ transaction: inout StoreTransaction
-    ) throws -> [(index: Int, decision: RuleSet.Decision)] {
-        let isBatch = post.events.count > 1
-        var fresh: [(index: Int, decision: RuleSet.Decision)] = []
-        fresh.reserveCapacity(post.events.count)
-        var freshBytes = 0
-        var reused = Faults()
-        for (index, event) in post.events.enumerated() {
-            if post.repetitions[index] != nil {
-                outcome.duplicates += 1
-            } else if let known = try transaction.event(
-                app: app, source: event.source, id: event.id, after: removal)
-            {
-                outcome.duplicates += 1
-                outcome.sequence = max(outcome.sequence, known.sequence)
-                if try !LogPayload.isChange(known.payload, event.change) {
-                    reused.add(
-                        isBatch ? "[\(index)].id" : "id",
-                        "was already used by an earlier event of this source")
-                    if reused.count >= Self.reusedMax { break }
-                }
-            } else {
-                switch post.decisions[index] {
-                case .success(let decision):
-                    fresh.append((index, decision))
-                    freshBytes += post.payloads[index].count
-                case .failure(let error):
-                    throw EngineError.invalid(
-                        Faults(error, catalogs.limits, index: isBatch ? index : nil))
-                }
-            }
-        }
-        guard reused.isEmpty else { throw EngineError.eventIDReused(reused) }
-        try writer.checkLog(adding: freshBytes, of: app, transaction)
-        return fresh
-    }
-
-    // MARK: Reloads
 
     package func append(
         _ scope: ReloadScope, to app: String, trace: ReloadTrace?
     ) async throws -> UInt64 {
-        try await writer.write(for: .app(app), cost: 256) { transaction in
-            guard let ruleSet = self.catalogs.entry(of: app, transaction).ruleSet else {
-                throw EngineError.unknownApp
-            }
-            switch scope {
-            case .everything: break
-            case .kind(let kind):
-                guard ruleSet.since(kind: kind) != nil else {
-                    throw EngineError.invalid(
-                        Faults("kind", "is not declared in the app's catalog"))
-                }
-            case .client(let client):
-                guard self.registry.record(ClientKey(app: app, client: client)) != nil else {
-                    throw EngineError.unknownClient
-                }
-            }
-            let entry = try self.append(
-                .reload, .reload(scope), app: app, payload: LogPayload.reload(scope), &transaction)
-            transaction.afterCommit {
-                self.accepted.note(
-                    entry.acceptedAt, of: entry.sequence, through: entry.sequence)
-                self.publisher.publish(
-                    [.entry(entry)],
-                    trace?.committed(at: entry.sequence, loops: self.publisher.loopCount))
-            }
-            return entry.sequence
+        try await writer.write(for: .app(app), cost: 256) {
+            try self.jobs.reload(scope, of: app, trace: trace, &$0)
         }
     }
 
-    /// Appends an entry that is not caused by an event.
-    func append(
-        _ type: LogEntryType, _ body: LogEntry.Body, app: String, payload: Data = Data(),
-        _ transaction: inout StoreTransaction
-    ) throws -> LogEntry {
-        let acceptedAt = clock.wallMilliseconds()
-        let sequence = try transaction.append(
-            app: app, type: type, source: nil, eventID: nil, acceptedAt: acceptedAt,
-            payload: payload)
-        return LogEntry(sequence: sequence, app: app, acceptedAt: acceptedAt, body: body)
+    package func put(_ upload: CatalogUpload) async throws -> CatalogOutcome? {
+        try await writer.write(for: .app(upload.app), cost: 2 * upload.body.count + 256) {
+            try self.jobs.put(upload, &$0)
+        }
     }
+
+    /// Other writes wait while the clients are removed.
+    package func removeApp(_ app: String) async throws -> (sequence: UInt64, clients: Int) {
+        try await writer.write(for: .app(app), cost: 4096) { try self.jobs.removeApp(app, &$0) }
+    }
+
+    // MARK: Registrations
+
+    /// Reads without the writer's thread.
+    package func registration(_ key: ClientKey) async throws -> RegistrationVersion? {
+        // Most clients that register are new; the writer checks again.
+        guard jobs.registry.record(key) != nil else { return nil }
+        do {
+            return try await store.registration(app: key.app, client: key.client)
+                .map { RegistrationVersion(payload: $0.payload) }
+        } catch let error as StoreError {
+            throw EngineError.store(error)
+        }
+    }
+
+    package func put(_ update: RegistrationUpdate) async throws -> RegistrationUpdate.Outcome {
+        let bytes =
+            update.replacement.payload.count + (update.base.version?.payload.count ?? 0)
+        let stored = try await writer.write(for: .app(update.key.app), cost: 1_024 + bytes) {
+            try self.jobs.put(update, &$0)
+        }
+        switch stored {
+        case .stored(let isNew, let receipts):
+            return .stored(isNew: isNew, position: await receipts.lowestPosition)
+        case .outdated(let current): return .outdated(current)
+        }
+    }
+
+    package func remove(_ key: ClientKey) async throws -> Bool {
+        try await writer.write(for: .app(key.app), cost: 256) {
+            let isRemoved = try $0.deleteRegistration(app: key.app, client: key.client)
+            return self.jobs.removed(isRemoved ? [key] : [], &$0) > 0
+        }
+    }
+
+    package func removeClients(
+        of app: String, with attribute: (name: String, value: String), limit: Int
+    ) async throws -> Int {
+        try await writer.write(for: .app(app), cost: 256 * limit) {
+            let keys = try $0.deleteRegistrations(app: app, attribute: attribute, limit: limit)
+            return self.jobs.removed(keys.map { ClientKey($0) }, &$0)
+        }
+    }
+
+    package func removeClients(unseenSince: Int64, limit: Int) async throws -> Int {
+        try await writer.write(for: .gateway, cost: 256 * limit, freesSpace: true) {
+            let keys = try $0.deleteRegistrations(unseenSince: unseenSince, limit: limit)
+            return self.jobs.removed(keys.map { ClientKey($0) }, &$0)
+        }
+    }
+}
+
+extension ClientKey {
+    fileprivate init(_ key: RegistrationKey) { self.init(app: key.app, client: key.client) }
 }

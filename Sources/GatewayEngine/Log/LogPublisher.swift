@@ -37,14 +37,14 @@ package struct LogPublisher: Sendable {
     }
 
     /// Hands over messages.
-    package func publish(_ messages: [LogMessage]) { publish(messages, nil) }
+    package func publish(_ messages: [LogMessage]) { publish(messages, []) }
 
     /// Hands over messages.
     ///
     /// - Parameter traced: The traces of their changes.
-    func publish(_ messages: [LogMessage], _ traced: PostTrace.Decided?) {
-        if let traced, let tracing { traced.committed(tracing) }
-        let all = traced.map { messages + $0.messages } ?? messages
+    func publish(_ messages: [LogMessage], _ traced: [PostTrace.Decided]) {
+        if let tracing { for one in traced { one.committed(tracing) } }
+        let all = traced.isEmpty ? messages : messages + traced.flatMap(\.messages)
         for loop in loops { loop.submit(all) }
         push?.submit(messages.map { .log($0) })
         sealer.submit(messages)

@@ -7,17 +7,13 @@ import Tracing
 /// is on disk, before its caller receives a response.
 package final class LogWriter: Sendable {
     private let store: SQLiteStore
-    private let quota: AppQuota
     /// Receives the messages once they are on disk; called on the writer's thread.
     let publisher: LogPublisher
     /// `nil` where nothing is traced.
     private let tracing: GatewayTracing?
 
-    init(
-        store: SQLiteStore, quota: AppQuota, publisher: LogPublisher, tracing: GatewayTracing?
-    ) {
+    init(store: SQLiteStore, publisher: LogPublisher, tracing: GatewayTracing?) {
         self.store = store
-        self.quota = quota
         self.publisher = publisher
         self.tracing = tracing
     }
@@ -54,32 +50,6 @@ package final class LogWriter: Sendable {
             let error = (error as? StoreError).map(EngineError.store) ?? error
             span?.end(failing: error)
             throw error
-        }
-    }
-
-    // MARK: Quotas
-
-    // Checked on the writer's thread, which sees the results of earlier jobs in the same
-    // transaction, so that no two requests pass a limit together.
-
-    /// Checks that an app may have one more registration.
-    func checkNewClient(of app: String, _ transaction: borrowing StoreTransaction) throws {
-        do throws(AppQuota.Rejection) {
-            try quota.checkNewClient(of: transaction.usage(of: app))
-        } catch {
-            throw EngineError.quota(error)
-        }
-    }
-
-    /// Checks that the log may store more bytes for an app.
-    func checkLog(
-        adding bytes: Int, of app: String, _ transaction: borrowing StoreTransaction
-    ) throws {
-        guard bytes > 0 else { return }
-        do throws(AppQuota.Rejection) {
-            try quota.checkLog(adding: bytes, to: transaction.usage(of: app))
-        } catch {
-            throw EngineError.quota(error)
         }
     }
 }

@@ -140,14 +140,14 @@ import WidgetModel
             await #expect(throws: Full.self) {
                 try await fixture.engine.writer.write(for: .gateway, cost: 1) {
                     transaction -> Void in
-                    catalogs.stage(at: transaction.nextSequence, &transaction) {
+                    catalogs.stage(at: transaction.nextSequence) {
                         $0.remove(app: StreamFixture.app, at: 2)
                     }
                     throw Full()
                 }
             }
             let entry = try await fixture.engine.writer.write(for: .gateway, cost: 1) {
-                catalogs.entry(of: StreamFixture.app, $0)
+                catalogs.entry(of: StreamFixture.app, before: $0.nextSequence)
             }
             #expect(entry.document?.sequence == 1 && entry.removal == 0)
             #expect(try await fixture.change("Character", "panda") == 2)

@@ -1,0 +1,252 @@
+import Foundation
+import GatewayCore
+import GatewayDocuments
+import GatewayRecords
+import GatewayStorage
+import WidgetModel
+
+/// What each write adds to the log, decided in the turn of the writer: the same for every store.
+///
+/// Each method throws, or returns a result that says so, if nothing is written.
+package struct LogJobs: Sendable {
+    let catalogs: AppCatalogs
+    let registry: Registry
+    let quota: AppQuota
+    let applier: LogApplier
+    let clock: GatewayClock
+
+    /// Puts what a job wrote in force once it is durable.
+    private func applying<Turn: LogTurn & ~Copyable>(
+        _ effect: LogEffect, _ turn: inout Turn
+    ) {
+        let head = turn.nextSequence - 1
+        turn.afterCommit { applier.apply(effect, head: head) }
+        turn.afterEffects { applier.publish() }
+    }
+
+    /// Appends an entry that is not caused by an event.
+    private func append<Turn: LogTurn & ~Copyable>(
+        _ type: LogEntryType, _ body: LogEntry.Body, app: String, payload: Data = Data(),
+        _ turn: inout Turn
+    ) throws -> LogEntry {
+        let acceptedAt = clock.wallMilliseconds()
+        let sequence = try turn.append(
+            app: app, type: type, source: nil, eventID: nil, acceptedAt: acceptedAt,
+            payload: payload)
+        return LogEntry(sequence: sequence, app: app, acceptedAt: acceptedAt, body: body)
+    }
+
+    // MARK: Changes
+
+    /// The number of events with reused ids at which a post is rejected without checking the rest:
+    /// a comparison costs as much as the log's entry holds, and the sender may have posted little.
+    private static let reusedMax = 8
+
+    /// Appends the events of a post; see ``EngineLog/append(_:to:trace:)-(DecidedPost,_,_)``.
+    package func post<Turn: LogTurn & ~Copyable>(
+        _ post: DecidedPost, to app: String, trace: PostTrace?, _ turn: inout Turn
+    ) throws -> PostOutcome? {
+        let began = trace == nil ? 0 : GatewayTracing.now
+        let entry = catalogs.entry(of: app, before: turn.nextSequence)
+        guard let ruleSet = entry.ruleSet else { throw EngineError.unknownApp }
+        guard ruleSet === post.ruleSet else { return nil }
+        var outcome = PostOutcome()
+        let fresh = try fresh(of: post, app: app, after: entry.removal, counting: &outcome, &turn)
+        let acceptedAt = clock.wallMilliseconds()
+        let acceptedTime = timestamp(acceptedAt)
+        var messages: [LogMessage] = []
+        messages.reserveCapacity(fresh.count)
+        var decisions: [(sequence: UInt64, decision: RuleSet.Decision)] = []
+        decisions.reserveCapacity(fresh.count)
+        var places: [PostTrace.DecidedEvent] = []
+        for (index, decision) in fresh {
+            let event = post.events[index]
+            let sequence = try turn.append(
+                app: app, type: .change, source: event.source, eventID: event.id,
+                acceptedAt: acceptedAt, payload: post.payloads[index])
+            outcome.sequence = max(outcome.sequence, sequence)
+            if decision.isUnmatched { outcome.unmatched += 1 }
+            if decision.isBroad { outcome.broad += 1 }
+            decisions.append((sequence, decision))
+            if trace != nil {
+                places.append(.init(index: index, sequence: sequence, decision: decision))
+            }
+            messages.append(
+                .entry(
+                    LogEntry(
+                        sequence: sequence, app: app, acceptedAt: acceptedAt,
+                        urgency: event.change.urgency,
+                        body: .change(
+                            decision, cause: ChangeCause(time: event.time ?? acceptedTime)))))
+        }
+        outcome.accepted = fresh.count
+        if post.events.isEmpty { outcome.sequence = turn.nextSequence - 1 }
+        guard !decisions.isEmpty else { return outcome }
+        let traced = trace?.decided(
+            places, post.events, app, by: ruleSet, loops: applier.loopCount, since: began)
+        applying(
+            .changes(
+                AppliedPost(
+                    messages: messages, decisions: decisions, ruleSet: ruleSet,
+                    acceptedAt: acceptedAt, traced: traced)), &turn)
+        return outcome
+    }
+
+    /// Returns the events of a post that the log does not contain, with their decisions.
+    private func fresh<Turn: LogTurn & ~Copyable>(
+        of post: DecidedPost, app: String, after removal: UInt64,
+        counting outcome: inout PostOutcome, _ turn: inout Turn
+    ) throws -> [(index: Int, decision: RuleSet.Decision)] {
+        let isBatch = post.events.count > 1
+        var fresh: [(index: Int, decision: RuleSet.Decision)] = []
+        fresh.reserveCapacity(post.events.count)
+        var freshBytes = 0
+        var reused = Faults()
+        for (index, event) in post.events.enumerated() {
+            if post.repetitions[index] != nil {
+                outcome.duplicates += 1
+            } else if let known = try turn.event(
+                app: app, source: event.source, id: event.id, after: removal)
+            {
+                outcome.duplicates += 1
+                outcome.sequence = max(outcome.sequence, known.sequence)
+                if try !LogPayload.isChange(known.payload, event.change) {
+                    reused.add(
+                        isBatch ? "[\(index)].id" : "id",
+                        "was already used by an earlier event of this source")
+                    if reused.count >= Self.reusedMax { break }
+                }
+            } else {
+                switch post.decisions[index] {
+                case .success(let decision):
+                    fresh.append((index, decision))
+                    freshBytes += post.payloads[index].count
+                case .failure(let error):
+                    throw EngineError.invalid(
+                        Faults(error, catalogs.limits, index: isBatch ? index : nil))
+                }
+            }
+        }
+        guard reused.isEmpty else { throw EngineError.eventIDReused(reused) }
+        try checkLog(adding: freshBytes, to: turn.usage(of: app))
+        return fresh
+    }
+
+    private func checkLog(adding bytes: Int, to usage: AppUsage) throws(EngineError) {
+        do throws(AppQuota.Rejection) {
+            try quota.checkLog(adding: bytes, to: usage)
+        } catch {
+            throw .quota(error)
+        }
+    }
+
+    // MARK: Reloads, catalogs and apps
+
+    package func reload<Turn: LogTurn & ~Copyable>(
+        _ scope: ReloadScope, of app: String, trace: ReloadTrace?, _ turn: inout Turn
+    ) throws -> UInt64 {
+        guard let ruleSet = catalogs.entry(of: app, before: turn.nextSequence).ruleSet else {
+            throw EngineError.unknownApp
+        }
+        switch scope {
+        case .everything: break
+        case .kind(let kind):
+            guard ruleSet.since(kind: kind) != nil else {
+                throw EngineError.invalid(Faults("kind", "is not declared in the app's catalog"))
+            }
+        case .client(let client):
+            guard registry.record(ClientKey(app: app, client: client)) != nil else {
+                throw EngineError.unknownClient
+            }
+        }
+        let entry = try append(
+            .reload, .reload(scope), app: app, payload: LogPayload.reload(scope), &turn)
+        applying(.reload(entry, trace), &turn)
+        return entry.sequence
+    }
+
+    package func put<Turn: LogTurn & ~Copyable>(
+        _ upload: CatalogUpload, _ turn: inout Turn
+    ) throws -> CatalogOutcome? {
+        let app = upload.app
+        let current = catalogs.entry(of: app, before: turn.nextSequence)
+        guard upload.precondition.holds(current.document?.etag) else {
+            throw EngineError.preconditionFailed
+        }
+        if let document = current.document, document.etag == upload.etag {
+            return CatalogOutcome(document: document, isNew: false)
+        }
+        guard current.ruleSet === upload.previous, let ruleSet = upload.compiled else {
+            return nil
+        }
+        try checkLog(adding: upload.payload.count, to: turn.usage(of: app))
+        let entry = try append(.catalog, .catalog(ruleSet), app: app, &turn)
+        try turn.putCatalog(app: app, sequence: entry.sequence, payload: upload.payload)
+        let document = CatalogDocument(
+            sequence: entry.sequence, contentType: upload.contentType, body: upload.body,
+            etag: upload.etag)
+        catalogs.stage(at: entry.sequence) { $0.install(ruleSet, document) }
+        applying(.catalog(entry, ruleSet, document), &turn)
+        return CatalogOutcome(document: document, isNew: current.document == nil)
+    }
+
+    package func removeApp<Turn: LogTurn & ~Copyable>(
+        _ app: String, _ turn: inout Turn
+    ) throws -> (sequence: UInt64, clients: Int) {
+        guard catalogs.entry(of: app, before: turn.nextSequence).document != nil else {
+            throw EngineError.unknownApp
+        }
+        let clients = try turn.deleteApp(app)
+        let entry = try append(.removal, .removal, app: app, &turn)
+        catalogs.stage(at: entry.sequence) { $0.remove(app: app, at: entry.sequence) }
+        applying(.removal(entry), &turn)
+        return (entry.sequence, clients)
+    }
+
+    // MARK: Registrations
+
+    /// What storing a registration came to.
+    package enum Stored: Sendable {
+        case stored(isNew: Bool, ShardReceipts)
+        /// Another registration or other rules are in force than it was made from.
+        case outdated(RegistrationVersion?)
+    }
+
+    package func put<Turn: LogTurn & ~Copyable>(
+        _ update: RegistrationUpdate, _ turn: inout Turn
+    ) throws -> Stored {
+        let (key, made) = (update.key, update.replacement)
+        let current = try turn.registration(app: key.app, client: key.client)
+            .map { RegistrationVersion(payload: $0.payload) }
+        let ruleSet = catalogs.entry(of: key.app, before: turn.nextSequence).ruleSet
+        guard current == update.base.version, ruleSet === update.base.ruleSet else {
+            return .outdated(current)
+        }
+        if current == nil {
+            do throws(AppQuota.Rejection) {
+                try quota.checkNewClient(of: turn.usage(of: key.app))
+            } catch {
+                throw EngineError.quota(error)
+            }
+        }
+        let now = clock.wallMilliseconds()
+        let isNew = try turn.putRegistration(
+            app: key.app, client: key.client, payload: made.payload,
+            attributes: made.record.attributes, updatedAt: now, isSeen: update.isSeen)
+        let receipts = ShardReceipts(count: applier.loopCount)
+        applying(
+            .registration(
+                AppliedRegistration(
+                    record: made.record, key: key, seenAt: update.isSeen ? now : nil,
+                    confirms: update.confirms, receipts: receipts)), &turn)
+        return .stored(isNew: isNew, receipts)
+    }
+
+    /// Puts the removal of clients in force whose rows a job deleted; returns their number.
+    package func removed<Turn: LogTurn & ~Copyable>(
+        _ keys: [ClientKey], _ turn: inout Turn
+    ) -> Int {
+        if !keys.isEmpty { applying(.clientsRemoved(keys), &turn) }
+        return keys.count
+    }
+}
