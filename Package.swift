@@ -189,9 +189,16 @@ let package = Package(
                 "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
                 "OpenTelemetry", "WidgetModel", "Logging", "NIOCore", "NIOPosix",
             ]),
-        // The operator's work on a cluster's database; only the gateway's own program has it.
+        // Several gateways as one: a leader that writes, and replicas of its store.
         .target(
             name: "GatewayCluster",
+            dependencies: [
+                "CLinux", "COpenSSL", "CPostgres", "GatewayPostgres", "GatewayStorage", "Logging",
+            ],
+            resources: [.embedInCode("Rows/schema.sql")]),
+        // The operator's work on a cluster's database; only the gateway's own program has it.
+        .target(
+            name: "FleetAdministration",
             dependencies: [
                 "GatewayFleet", "GatewayPostgres", "GatewayRecords", "GatewaySigning",
                 "GatewayStorage", "WidgetModel",
@@ -231,7 +238,7 @@ let package = Package(
         .executableTarget(
             name: "timeline-gateway",
             dependencies: [
-                "CLinux", "CurlMulti", "GatewayCluster", "GatewayEngine", "GatewayFleet",
+                "CLinux", "CurlMulti", "FleetAdministration", "GatewayEngine", "GatewayFleet",
                 "GatewayOperations", "GatewayServer", "GatewaySettings", "GatewaySigning",
                 "WidgetModel",
                 "ArgumentParser", "Logging",
@@ -332,12 +339,18 @@ let package = Package(
         .testTarget(
             name: "GatewayPostgresTests",
             dependencies: [
-                "APNsSimulator", "CPostgres", "ClusterTestSupport", "GatewayCluster", "GatewayCore",
-                "GatewayDelivery",
+                "APNsSimulator", "CPostgres", "ClusterTestSupport", "FleetAdministration",
+                "GatewayCluster", "GatewayCore", "GatewayDelivery",
                 "GatewayEngine", "GatewayFleet", "GatewayPostgres", "GatewayRecords",
                 "GatewaySettings",
                 "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
                 "WidgetModel", "timeline-gateway", "Logging", "NIOCore", "NIOPosix",
+            ]),
+        .testTarget(
+            name: "GatewayClusterTests",
+            dependencies: [
+                "ClusterTestSupport", "GatewayCluster", "GatewayPostgres", "GatewayStorage",
+                "GatewayTestSupport", "GRDB", "Logging",
             ]),
         .testTarget(
             name: "APNsSimulatorTests",

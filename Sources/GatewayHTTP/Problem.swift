@@ -277,6 +277,8 @@ package enum Problem {
             unavailable("The write queue is full; retry later.")
         case .closed:
             unavailable("The gateway is shutting down; retry later.", retryAfter: 2)
+        case .notLeading: cluster(.noWrites)
+        case .unconfirmed: cluster(.unknownOutcome)
         case .unavailable, .alreadyInUse, .newerVersion, .missing, .corrupt, .rejected:
             unavailable("The store does not accept writes; an operator must fix it.", retryAfter: 5)
         }

@@ -19,6 +19,8 @@ final class GroupCommit: Sendable {
         let cost: Int
         /// Whether the job frees space and may therefore use the reserve of a full disk.
         let freesSpace: Bool
+        /// Whether other stores do not repeat what it writes.
+        let isLocal: Bool
         /// Does the work, once for each attempt at its transaction; the answer of the last attempt
         /// is given when the outcome of the transaction is known.
         let run: @Sendable (inout StoreTransaction) -> Answer
@@ -88,6 +90,7 @@ final class GroupCommit: Sendable {
     private let files: StoreFiles?
     private let policy: DiskSpacePolicy
     private let fingerprint: EventFingerprint
+    private let replication: (any StoreReplication)?
     private let observer: @Sendable (CommitStats) -> Void
     private let onRejection: @Sendable (StoreError) -> Void
     /// Kept here because a queued job outlives the store itself.
@@ -97,8 +100,9 @@ final class GroupCommit: Sendable {
 
     init(
         database: any DatabaseWriter, files: StoreFiles?, lock: DirectoryLock?,
-        configuration: StoreConfiguration, fingerprint: EventFingerprint, head: UInt64,
-        floor: UInt64, observer: @escaping @Sendable (CommitStats) -> Void,
+        configuration: StoreConfiguration, fingerprint: EventFingerprint,
+        replication: (any StoreReplication)?, head: UInt64, floor: UInt64,
+        observer: @escaping @Sendable (CommitStats) -> Void,
         onRejection: @escaping @Sendable (StoreError) -> Void
     ) {
         self.database = database
@@ -109,6 +113,7 @@ final class GroupCommit: Sendable {
         policy = DiskSpacePolicy(checkpointBytesMax: overflows ? .max : bytes)
         self.configuration = configuration
         self.fingerprint = fingerprint
+        self.replication = replication
         self.observer = observer
         self.onRejection = onRejection
         var state = State(
@@ -210,9 +215,11 @@ final class GroupCommit: Sendable {
         do {
             outcome = try transact(jobs, size: &size)
         } catch {
-            noteRefusal(bytes: size)
+            // What is known of the disk is seen by whoever hears of the failure.
+            let isOfDisk = !error.isOfCluster
+            if isOfDisk { noteRefusal(bytes: size) }
             for job in jobs { job.fail(error) }
-            onRejection(error)
+            if isOfDisk { onRejection(error) }
             return
         }
         let seconds = (ContinuousClock.now - begin) / .seconds(1)
@@ -282,7 +289,9 @@ final class GroupCommit: Sendable {
         let changesBefore = db.totalChangesCount
         var transaction = StoreTransaction(
             connection: WriterConnection(db), files: files, fingerprint: fingerprint,
-            head: before.head, floor: before.floor, usage: before.usage)
+            head: before.head, floor: before.floor, usage: before.usage,
+            isShared: replication != nil)
+        let author = replication?.refusal.map { StoreAuthor.refused($0) } ?? .ordinary
         try transaction.connection.run(.begin)
         var answers: [Answer] = []
         answers.reserveCapacity(jobs.count)
@@ -292,7 +301,7 @@ final class GroupCommit: Sendable {
                 answers.append(answer)
                 continue
             }
-            transaction.beginJob()
+            transaction.beginJob(by: job.isLocal ? .other : author)
             let answer = longest.measure { job.run(&transaction) }
             size = Self.bytesWritten(
                 changes: db.totalChangesCount - changesBefore,
@@ -319,12 +328,28 @@ final class GroupCommit: Sendable {
                 return nil
             }
         }
-        try transaction.connection.run(.commit)
+        try replicate(&transaction)
         return Outcome(
             answers: answers, rows: transaction.rows, bytes: size, effects: transaction.effects,
             conclusion: transaction.conclusion, usage: transaction.stagedUsage.changes,
             head: transaction.head,
             floor: transaction.floor, longestJobNanoseconds: longest.nanoseconds)
+    }
+
+    /// Commits, after the other stores of a cluster cannot miss it.
+    private func replicate(_ transaction: inout StoreTransaction) throws {
+        guard let replication, let operations = transaction.operations, !operations.isEmpty else {
+            return try transaction.connection.run(.commit)
+        }
+        let position = try replication.append(operations, head: transaction.head)
+        do {
+            transaction.beginJob(by: .other)
+            try transaction.setMeta(SQLiteStore.replicationPosition, position)
+            try transaction.connection.run(.commit)
+        } catch {
+            replication.diverged()
+            throw error
+        }
     }
 
     /// Returns an upper estimate of the bytes that a transaction writes: each change writes a page
@@ -405,7 +430,7 @@ final class GroupCommit: Sendable {
         }
         guard let bytes else { return }
         let job = Job(
-            lane: .gateway, cost: 0, freesSpace: false,
+            lane: .gateway, cost: 0, freesSpace: false, isLocal: true,
             run: { transaction in
                 let isWritten: Void? = try? transaction.writeProbe(bytes: bytes)
                 return Answer(succeeded: isWritten != nil) { _ in }

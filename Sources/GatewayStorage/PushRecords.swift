@@ -53,6 +53,13 @@ package struct PushAttemptRow: Sendable, Equatable {
         self.sequence = sequence
         self.cause = cause
     }
+
+    /// Returns the attempt with the number that it is stored under.
+    func numbered(_ number: Int64) -> PushAttemptRow {
+        PushAttemptRow(
+            number: number, at: at, key: key, channel: channel, outcome: outcome, reason: reason,
+            reference: reference, milliseconds: milliseconds, sequence: sequence, cause: cause)
+    }
 }
 
 /// A filter for push attempts.

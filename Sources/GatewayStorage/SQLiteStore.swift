@@ -49,12 +49,15 @@ package final class SQLiteStore: Sendable {
     ///
     /// - Parameters:
     ///   - opening: Whether a database is expected to exist.
+    ///   - replication: What makes writes durable for the other stores of a cluster; `nil` without
+    ///     others.
     ///   - observer: Called on the writer's thread after each transaction.
     ///   - onRejection: Called on the writer's thread when a transaction fails as a whole.
     /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `missing`, `corrupt` or `unavailable`.
     package convenience init(
         directory: String, opening: Opening = .createIfMissing,
         configuration: StoreConfiguration = StoreConfiguration(),
+        replication: (any StoreReplication)? = nil,
         observer: @escaping @Sendable (CommitStats) -> Void = { _ in },
         onRejection: @escaping @Sendable (StoreError) -> Void = { _ in }
     ) throws {
@@ -69,8 +72,12 @@ package final class SQLiteStore: Sendable {
             let pool = try DatabasePool(
                 path: files.database, configuration: Self.connections(configuration))
             // Opening sets a mode that suits most programs and may lose the last commits in a power
-            // failure. This log must not lose them.
-            try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            // failure. A log must not lose them, unless others have them.
+            if replication == nil {
+                try pool.writeWithoutTransaction {
+                    try $0.execute(sql: "PRAGMA synchronous = FULL")
+                }
+            }
             if opening == .existing, try pool.read(Migrations.isNew) {
                 throw StoreError.missing(
                     reason: "\(files.database) contains no tables: its write-ahead log is lost")
@@ -86,7 +93,7 @@ package final class SQLiteStore: Sendable {
         }
         try self.init(
             database: database, configuration: configuration, files: files, lock: lock,
-            observer: observer, onRejection: onRejection)
+            replication: replication, observer: observer, onRejection: onRejection)
     }
 
     /// Opens the store of a data directory for reading, concurrently with a running gateway. It
@@ -119,7 +126,7 @@ package final class SQLiteStore: Sendable {
     ///
     /// The parameters are those of `init(directory:configuration:observer:)`.
     package convenience init(
-        inMemory configuration: StoreConfiguration,
+        inMemory configuration: StoreConfiguration, replication: (any StoreReplication)? = nil,
         observer: @escaping @Sendable (CommitStats) -> Void = { _ in }
     ) throws {
         let database = try StoreError.translating(nil) {
@@ -127,12 +134,12 @@ package final class SQLiteStore: Sendable {
         }
         try self.init(
             database: database, configuration: configuration, files: nil, lock: nil,
-            observer: observer)
+            replication: replication, observer: observer)
     }
 
     private init(
         database: any DatabaseWriter, configuration: StoreConfiguration, files: StoreFiles?,
-        lock: DirectoryLock?, migrates: Bool = true,
+        lock: DirectoryLock?, migrates: Bool = true, replication: (any StoreReplication)? = nil,
         observer: @escaping @Sendable (CommitStats) -> Void,
         onRejection: @escaping @Sendable (StoreError) -> Void = { _ in }
     ) throws {
@@ -144,6 +151,13 @@ package final class SQLiteStore: Sendable {
             try Migrations.check(database)
             let isNew = try database.read(Migrations.isNew)
             if migrates { try Migrations.migrator.migrate(database) }
+            if isNew, let secrets = replication?.secrets {
+                try database.write { db in
+                    try db.execute(
+                        sql: "UPDATE state SET secret = ?, event_hash_key = ?",
+                        arguments: [secrets.store, secrets.events])
+                }
+            }
             return try database.read { db in
                 if configuration.verifiesOnOpen { try Self.verify(db) }
                 let position = try Self.position(db)
@@ -160,8 +174,9 @@ package final class SQLiteStore: Sendable {
         self.isNew = isNew
         commits = try GroupCommit(
             database: database, files: files, lock: lock, configuration: configuration,
-            fingerprint: EventFingerprint(key: hashKey), head: position.head, floor: position.floor,
-            observer: observer, onRejection: onRejection)
+            fingerprint: EventFingerprint(key: hashKey), replication: replication,
+            head: position.head, floor: position.floor, observer: observer, onRejection: onRejection
+        )
     }
 
     /// The highest sequence on disk; 0 when nothing was ever accepted. Unchanged when rows are
@@ -208,8 +223,23 @@ package final class SQLiteStore: Sendable {
         for lane: WriterLane = .gateway, cost: Int, freesSpace: Bool = false,
         _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> Committed<T> {
+        try await write(for: lane, cost: cost, freesSpace: freesSpace, isLocal: false, job)
+    }
+
+    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does, in a store of a cluster: what it writes
+    /// came from another store, or concerns this one only, so that no other repeats it.
+    package func writeLocally<T: Sendable>(
+        cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+    ) async throws -> Committed<T> {
+        try await write(for: .gateway, cost: cost, freesSpace: false, isLocal: true, job)
+    }
+
+    private func write<T: Sendable>(
+        for lane: WriterLane, cost: Int, freesSpace: Bool, isLocal: Bool,
+        _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+    ) async throws -> Committed<T> {
         let result = Result<T>()
-        let head = try await submit(lane, cost: cost, freesSpace: freesSpace) {
+        let head = try await submit(lane, cost: cost, freesSpace: freesSpace, isLocal: isLocal) {
             result.value = try job(&$0)
         }
         guard let value = result.value else { throw StoreError.unavailable(reason: "no result") }
@@ -226,14 +256,14 @@ package final class SQLiteStore: Sendable {
     /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does; returns the head of the log after the
     /// commit.
     private func submit(
-        _ lane: WriterLane, cost: Int, freesSpace: Bool,
+        _ lane: WriterLane, cost: Int, freesSpace: Bool, isLocal: Bool,
         _ job: @escaping @Sendable (inout StoreTransaction) throws -> Void
     ) async throws -> UInt64 {
         try await withCheckedThrowingContinuation {
             (continuation: CheckedContinuation<UInt64, any Error>) in
             commits.submit(
                 GroupCommit.Job(
-                    lane: lane, cost: max(cost, 0), freesSpace: freesSpace,
+                    lane: lane, cost: max(cost, 0), freesSpace: freesSpace, isLocal: isLocal,
                     run: { transaction in
                         do {
                             try job(&transaction)

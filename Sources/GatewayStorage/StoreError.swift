@@ -21,6 +21,10 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case busy
     /// The store is closed, or being closed.
     case closed
+    /// Another store of the cluster writes the log now.
+    case notLeading
+    /// The log of the cluster did not confirm the write, which may be in it.
+    case unconfirmed(reason: String)
     /// The job violates the schema, for example with a second row for the same event id.
     case rejected(reason: String)
 
@@ -33,12 +37,22 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .corrupt(let reason): "the store is corrupt: \(reason)"
         case .busy: "the store is busy: the write queue is full"
         case .closed: "the store is closed"
+        case .notLeading: "another node writes the log"
+        case .unconfirmed(let reason): "the log did not confirm the write: \(reason)"
         case .rejected(let reason): "the store rejected the job: \(reason)"
         }
     }
 
     /// Whether the disk refused the operation.
     package var isUnavailable: Bool { if case .unavailable = self { true } else { false } }
+
+    /// Whether the log of the cluster, and not the disk, refused the operation.
+    var isOfCluster: Bool {
+        switch self {
+        case .notLeading, .unconfirmed: true
+        default: false
+        }
+    }
 
     /// Translates an error of the embedded database.
     ///

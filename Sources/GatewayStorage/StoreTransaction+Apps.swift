@@ -25,6 +25,7 @@ extension StoreTransaction {
             return (clients, catalogBytes ?? 0)
         }
         stagedUsage.add(AppUsage(clients: -clients, logBytes: -catalogBytes), to: app)
+        record(.deleteApp(app))
         return clients
     }
 }

@@ -39,8 +39,6 @@ extension StoreTransaction {
         payload: Data
     ) throws -> UInt64 {
         try Self.requireNoNUL(in: app, source ?? "", eventID ?? "")
-        let sequence = nextSequence
-        var key = StatementValue.null
         if let source, let eventID {
             let fingerprint = fingerprint(app: app, source: source, id: eventID)
             if missing.remove(fingerprint) == nil,
@@ -49,17 +47,29 @@ extension StoreTransaction {
                 throw StoreError.rejected(reason: "the log already contains this event")
             }
             missing.remove(fingerprint)
-            key = .integer(fingerprint)
+        }
+        let row = LogRow(
+            sequence: nextSequence, app: app, type: type, source: source, eventID: eventID,
+            acceptedAt: acceptedAt, payload: payload)
+        try insert(row)
+        record(.append(row))
+        return row.sequence
+    }
+
+    /// Inserts the next row of the log, whose event it does not contain.
+    mutating func insert(_ row: LogRow) throws {
+        var key = StatementValue.null
+        if let source = row.source, let eventID = row.eventID {
+            key = .integer(fingerprint(app: row.app, source: source, id: eventID))
         }
         try run(
             .appendRow,
             [
-                .integer(Int64(bitPattern: sequence)), .text(app), .integer(Int64(type.rawValue)),
-                .text(orNull: source), .text(orNull: eventID), key, .integer(acceptedAt),
-                .bytes(payload),
+                .integer(Int64(bitPattern: row.sequence)), .text(row.app),
+                .integer(Int64(row.type.rawValue)), .text(orNull: row.source),
+                .text(orNull: row.eventID), key, .integer(row.acceptedAt), .bytes(row.payload),
             ])
-        noteAppended(payloadBytes: payload.count, app: app)
-        return sequence
+        noteAppended(payloadBytes: row.payload.count, app: row.app)
     }
 
     /// Stores the catalog that is in force from the log row `sequence` on.
@@ -81,6 +91,7 @@ extension StoreTransaction {
             return replacedBytes ?? 0
         }
         stagedUsage.add(AppUsage(logBytes: payload.count - replacedBytes), to: app)
+        record(.putCatalog(CatalogRow(app: app, sequence: sequence, payload: payload)))
     }
 
     /// Returns the newest catalog of an app.
@@ -106,11 +117,30 @@ extension StoreTransaction {
     package mutating func openEpochVoidingAll(
         id: UInt64, ordinal: Int64, now: Int64, kept: Int
     ) throws {
-        let head = nextSequence - 1
-        try writing { db in
-            _ = try SQLiteStore.openEpoch(
-                db, id: id, atLeast: ordinal, at: head, now: now, voidOlder: true, kept: kept)
+        try openEpoch(id: id, atLeast: ordinal, now: now, voidsOlder: true, kept: kept)
+    }
+
+    /// Opens an epoch at the end of the log, including rows of this transaction.
+    ///
+    /// - Parameters:
+    ///   - id: A random id that no epoch had before.
+    ///   - ordinal: The smallest allowed ordinal; by default one more than the last epoch's.
+    ///   - sequence: Where it begins, if not at the end of the log.
+    ///   - now: The time in ms since 1970.
+    ///   - voidsOlder: Whether the cursors of all previous epochs become void.
+    ///   - kept: The number of epochs to keep.
+    @discardableResult
+    package mutating func openEpoch(
+        id: UInt64, atLeast ordinal: Int64 = 0, at sequence: UInt64? = nil, now: Int64,
+        voidsOlder: Bool, kept: Int
+    ) throws -> EpochRow {
+        let head = sequence ?? head
+        let row = try writing { db in
+            try SQLiteStore.openEpoch(
+                db, id: id, atLeast: ordinal, at: head, now: now, voidOlder: voidsOlder, kept: kept)
         }
+        record(.openEpoch(row, voidsOlder: voidsOlder, kept: Int64(kept)))
+        return row
     }
 
     /// Returns the value stored under `key` with `setMeta`.
@@ -136,5 +166,6 @@ extension StoreTransaction {
                     .execute(arguments: [key])
             }
         }
+        record(.setMeta(key, value))
     }
 }

@@ -22,6 +22,7 @@ extension StoreTransaction {
                         """
                 ).execute(arguments: [row.key.app, row.key.client, payload])
             }
+            record(.putPushClient(row))
         }
     }
 
@@ -30,24 +31,27 @@ extension StoreTransaction {
         try setMeta(SQLiteStore.pushesClear, Data(String(sequence).utf8))
     }
 
-    /// Appends attempts, which get their numbers here.
+    /// Appends attempts, which get their numbers here unless they have one.
     package mutating func appendPushAttempts(_ rows: some Sequence<PushAttemptRow>) throws {
         for row in rows {
             // A peer's text that is cut short at a NUL is acceptable here.
-            try writing { db in
+            let number = try writing { db in
                 try db.cachedStatement(
                     sql: """
                         INSERT INTO push_attempt
-                            (at, app, client, channel, outcome, reason, reference, milliseconds,
-                            sequence, cause)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            (number, at, app, client, channel, outcome, reason, reference,
+                            milliseconds, sequence, cause)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                         """
                 ).execute(arguments: [
-                    row.at, row.key.app, row.key.client, row.channel, row.outcome, row.reason,
+                    row.number == 0 ? nil : row.number, row.at, row.key.app, row.key.client,
+                    row.channel, row.outcome, row.reason,
                     row.reference, row.milliseconds, row.sequence.map { Int64(clamping: $0) },
                     row.cause,
                 ])
+                return db.lastInsertedRowID
             }
+            record(.appendPushAttempt(row.numbered(number)))
         }
     }
 
@@ -59,7 +63,7 @@ extension StoreTransaction {
     package mutating func prunePushAttempts(
         endedBefore: Int64, keepRows: Int64, limit: Int
     ) throws -> Int {
-        try writing { db in
+        let count = try writing { db in
             let newest =
                 try Int64.fetchOne(
                     db.cachedStatement(sql: "SELECT max(number) FROM push_attempt")) ?? 0
@@ -75,6 +79,12 @@ extension StoreTransaction {
             ).execute(arguments: [oldest + Int64(max(limit, 1)), lastBeyond, endedBefore])
             return db.changesCount
         }
+        if count > 0 {
+            record(
+                .prunePushAttempts(
+                    endedBefore: endedBefore, keepRows: keepRows, limit: Int64(limit)))
+        }
+        return count
     }
 
     /// Replaces a provider token, if the stored token of its issuer is still the old one.
@@ -83,7 +93,7 @@ extension StoreTransaction {
     package mutating func replaceProviderToken(
         _ old: String?, with row: ProviderTokenRow
     ) throws -> ProviderTokenRow {
-        try writing { db in
+        let known: ProviderTokenRow? = try reading { db in
             let known = try Row.fetchOne(
                 db, sql: "SELECT issued_at, token FROM provider_token WHERE issuer = ?",
                 arguments: [row.issuer])
@@ -91,6 +101,16 @@ extension StoreTransaction {
                 return ProviderTokenRow(
                     issuer: row.issuer, issuedAt: known[0], token: known[1])
             }
+            return nil
+        }
+        if let known { return known }
+        try putProviderToken(row)
+        return row
+    }
+
+    /// Stores a provider token in place of any other of its issuer.
+    mutating func putProviderToken(_ row: ProviderTokenRow) throws {
+        try writing { db in
             try db.cachedStatement(
                 sql: """
                     INSERT INTO provider_token (issuer, issued_at, token) VALUES (?, ?, ?)
@@ -98,7 +118,7 @@ extension StoreTransaction {
                     DO UPDATE SET issued_at = excluded.issued_at, token = excluded.token
                     """
             ).execute(arguments: [row.issuer, row.issuedAt, row.token])
-            return row
         }
+        record(.putProviderToken(row))
     }
 }

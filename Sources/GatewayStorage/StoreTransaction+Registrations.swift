@@ -35,6 +35,12 @@ extension StoreTransaction {
         }
         try replaceAttributes(app: app, client: client, isNew: isNew, with: wanted)
         if isNew { stagedUsage.add(AppUsage(clients: 1), to: app) }
+        record(
+            .putRegistration(
+                RegistrationRow(
+                    key: RegistrationKey(app: app, client: client), payload: payload,
+                    updatedAt: updatedAt, seenAt: updatedAt),
+                attributes: attributes, isSeen: isSeen))
         return isNew
     }
 
@@ -61,7 +67,7 @@ extension StoreTransaction {
     /// later time back.
     ///
     /// - Parameter seen: The clients with the times, in ms since 1970.
-    package mutating func touch(_ seen: some Sequence<(key: RegistrationKey, at: Int64)>) throws {
+    package mutating func touch(_ seen: some Collection<(key: RegistrationKey, at: Int64)>) throws {
         try writing { db in
             let statement = try db.cachedStatement(
                 sql: """
@@ -72,6 +78,7 @@ extension StoreTransaction {
                 try statement.execute(arguments: [at, key.app, key.client, at])
             }
         }
+        for (key, at) in seen { record(.touch(key, at: at)) }
     }
 
     /// Removes registrations of clients that were last seen before `unseenSince`, those unseen for
@@ -126,7 +133,10 @@ extension StoreTransaction {
                 .execute(arguments: [key.app, key.client])
             return db.changesCount > 0
         }
-        if existed { stagedUsage.add(AppUsage(clients: -1), to: key.app) }
+        if existed {
+            stagedUsage.add(AppUsage(clients: -1), to: key.app)
+            record(.deleteRegistration(key))
+        }
         return existed
     }
 

@@ -35,6 +35,7 @@ extension StoreTransaction {
         if newFloor > oldFloor { floor = newFloor }
         for (app, bytes) in forgotten { stagedUsage.add(AppUsage(logBytes: -bytes), to: app) }
         try writing(Self.giveBackSpace)
+        if newFloor > oldFloor { record(.prune(upTo: newFloor)) }
         return newFloor > oldFloor ? newFloor : nil
     }
 

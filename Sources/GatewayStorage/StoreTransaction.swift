@@ -35,6 +35,11 @@ package struct StoreTransaction: ~Copyable {
     /// The reason why this transaction can no longer be committed; `nil` if it can.
     private(set) var failure: StoreError?
 
+    /// What the jobs did, for the other stores of a cluster; `nil` without others.
+    private(set) var operations: [StoreOperation]?
+    /// The author of the current job's changes.
+    private var author = StoreAuthor.ordinary
+
     /// The state at the beginning of the current job.
     private var mark = Mark()
     /// Whether the current job has changed anything.
@@ -46,12 +51,14 @@ package struct StoreTransaction: ~Copyable {
         var rows = 0
         var payloadBytes = 0
         var effects = 0
+        var operations = 0
     }
 
     init(
         connection: WriterConnection, files: StoreFiles?, fingerprint: EventFingerprint,
-        head: UInt64, floor: UInt64, usage: UsageTable
+        head: UInt64, floor: UInt64, usage: UsageTable, isShared: Bool
     ) {
+        operations = isShared ? [] : nil
         self.connection = connection
         self.files = files
         self.fingerprint = fingerprint
@@ -95,6 +102,7 @@ package struct StoreTransaction: ~Copyable {
 
     /// Changes the database; the changes are undone if the job fails later.
     mutating func writing<T>(_ body: (Database) throws -> T) throws -> T {
+        if case .refused(let error) = author { throw error }
         hasWritten = true
         return try guarding { try body($0.database) }
     }
@@ -104,8 +112,24 @@ package struct StoreTransaction: ~Copyable {
         _ statement: WriterStatement, _ values: [StatementValue],
         row: (ResultRow) throws -> Void = { _ in }
     ) throws {
-        if statement.isWrite { hasWritten = true }
+        if statement.isWrite {
+            if case .refused(let error) = author { throw error }
+            hasWritten = true
+        }
         try guarding { try $0.run(statement, values, row: row) }
+    }
+
+    /// Records what the job just did, for the other stores of a cluster.
+    mutating func record(_ operation: @autoclosure () -> StoreOperation) {
+        guard operations != nil, case .ordinary = author else { return }
+        operations?.append(operation())
+    }
+
+    /// Sets the position of an empty log whose rows other stores removed.
+    package mutating func begin(at sequence: UInt64) throws {
+        guard head == floor else { throw StoreError.rejected(reason: "the log has rows") }
+        try writing { try $0.execute(sql: "UPDATE state SET floor = ?", arguments: [sequence]) }
+        (head, floor) = (sequence, sequence)
     }
 
     /// Records a row that was just inserted with `nextSequence`.
@@ -126,10 +150,11 @@ package struct StoreTransaction: ~Copyable {
         payloadBytes += bytes
     }
 
-    mutating func beginJob() {
+    mutating func beginJob(by author: StoreAuthor) {
+        self.author = author
         mark = Mark(
             head: head, floor: floor, rows: rows, payloadBytes: payloadBytes,
-            effects: effects.count)
+            effects: effects.count, operations: operations?.count ?? 0)
         missing.removeAll(keepingCapacity: true)
         hasWritten = false
     }
@@ -146,6 +171,7 @@ package struct StoreTransaction: ~Copyable {
         rows = mark.rows
         payloadBytes = mark.payloadBytes
         effects.removeSubrange(mark.effects...)
+        operations?.removeSubrange(mark.operations...)
         return hasWritten
     }
 
@@ -168,4 +194,14 @@ package struct StoreTransaction: ~Copyable {
             throw error
         }
     }
+}
+
+/// The author of a job's changes.
+enum StoreAuthor: Sendable {
+    /// The job itself; other stores repeat them.
+    case ordinary
+    /// Another store, or nobody: no store repeats them.
+    case other
+    /// Another store writes the log now, and the job may only read.
+    case refused(StoreError)
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import GatewayCluster
+import FleetAdministration
 import WidgetModel
 
 /// Commands for the database that several gateways share.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import GatewayCluster
+import FleetAdministration
 import GatewayFleet
 import GatewayOperations
 import WidgetModel

@@ -1,6 +1,6 @@
 import ClusterTestSupport
+import FleetAdministration
 import Foundation
-import GatewayCluster
 import GatewayPostgres
 import GatewayTestSupport
 import Testing

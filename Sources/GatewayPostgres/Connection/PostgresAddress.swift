@@ -19,7 +19,7 @@ package struct PostgresAddress:
     static let silenceSeconds = 3
 
     /// The options of libpq for each server, in the order in which they are tried.
-    let servers: [[String: String]]
+    package let servers: [[String: String]]
     /// The name of the login.
     package let user: String
 

@@ -73,7 +73,7 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Translates the error of a result.
     ///
     /// Only the primary message is used: detail and context may quote values.
-    init(result: OpaquePointer?) {
+    package init(result: OpaquePointer?) {
         let state = gateway_pq_sqlstate(result).map { String(cString: $0) } ?? ""
         let message = gateway_pq_message(result).map { String(cString: $0) } ?? "no message"
         let severity = gateway_pq_severity(result).map { String(cString: $0) } ?? ""

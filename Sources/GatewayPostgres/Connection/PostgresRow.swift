@@ -8,7 +8,7 @@ package struct PostgresRow: Sendable, Equatable {
     init(columns: [[UInt8]?]) { self.columns = columns }
 
     /// Copies a row of a result.
-    init(_ result: OpaquePointer, row: Int32) {
+    package init(_ result: OpaquePointer, row: Int32) {
         columns = (0..<PQnfields(result)).map { column in
             guard PQgetisnull(result, row, column) == 0,
                 let start = PQgetvalue(result, row, column)

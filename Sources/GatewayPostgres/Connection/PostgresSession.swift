@@ -248,7 +248,7 @@ private final class NoticeRecord {
 
 extension [String: String] {
     /// Lends keys and values as two arrays of C strings, each ended by a null.
-    func withCStrings<Result>(
+    package func withCStrings<Result>(
         _ body: ([UnsafePointer<CChar>?], [UnsafePointer<CChar>?]) -> Result
     ) -> Result {
         // Sound: the copies live until `body` has returned.

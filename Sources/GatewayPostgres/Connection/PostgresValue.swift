@@ -93,7 +93,7 @@ package enum PostgresValue: Sendable, Equatable {
 
 extension [PostgresValue] {
     /// Lends the values as libpq takes parameters: their number, addresses, lengths and formats.
-    func withBinaryParameters<Result>(
+    package func withBinaryParameters<Result>(
         _ body: (Int32, [UnsafePointer<CChar>?], [Int32], [Int32]) -> Result
     ) -> Result {
         var bytes: [UInt8] = []

@@ -1,5 +1,5 @@
 import ClusterTestSupport
-import GatewayCluster
+import FleetAdministration
 import GatewayCore
 import GatewayTestSupport
 import Testing

@@ -1,0 +1,209 @@
+import Foundation
+import GatewayPostgres
+import GatewayStorage
+
+/// The statements of a cluster's database.
+enum ClusterDatabase {
+    /// The format of the rows that this program reads and writes.
+    static let format: Int64 = 1
+
+    /// The most bytes of batches that one look reads; one batch is always read.
+    private static let lookBytes: Int64 = 8 << 20
+
+    /// What a look at the database sees.
+    struct View {
+        let newest: ClusterPosition
+        /// The id of the batch at the position of the store; `nil` if there is none.
+        let ownID: UInt128?
+        /// The number of the oldest batch.
+        let oldest: Int64
+        let lease: Lease.View
+        /// Whether commits wait for a standby.
+        let hasQuorum: Bool
+        /// Whether a node had more of the log than the database has.
+        let isShortened: Bool
+    }
+
+    /// A batch as it is stored.
+    struct Batch {
+        let position: ClusterPosition
+        let head: UInt64
+        /// Sealed.
+        let body: [UInt8]
+
+        init(_ row: PostgresRow, _ log: UInt128) throws(PostgresError) {
+            position = ClusterPosition(log: log, number: try row.integer(0), id: try row.uuid(1))
+            head = UInt64(bitPattern: try row.integer(2))
+            body = try row.bytes(3)
+        }
+    }
+
+    /// Returns what is new behind a position.
+    static func look(
+        _ connection: ClusterConnection, from position: ClusterPosition
+    ) throws(PostgresError) -> (view: View, batches: [Batch]) {
+        let number = PostgresValue.integer(position.number)
+        let answers = try connection.run([
+            (
+                """
+                SELECT n.number, n.id, (SELECT id FROM timeline.batch WHERE number = $1),
+                  (SELECT min(number) FROM timeline.batch), l.node, l.generation,
+                  (extract(epoch FROM l.until - clock_timestamp()) * 1000)::bigint,
+                  current_setting('synchronous_standby_names') <> '', c.lost IS NOT NULL, c.log_id
+                FROM (SELECT number, id FROM timeline.batch ORDER BY number DESC LIMIT 1) n,
+                  timeline.leader l, timeline.cluster c
+                """, [number]
+            ),
+            batchesQuery(after: position.number),
+        ])
+        guard let row = answers[0].first else { throw .unexpectedAnswer }
+        let log = try row.uuid(9)
+        let view = View(
+            newest: ClusterPosition(
+                log: log, number: try row.integer(0), id: try row.uuid(1)),
+            ownID: row.isNull(2) ? nil : try row.uuid(2), oldest: try row.integer(3),
+            lease: Lease.View(
+                node: row.isNull(4) ? nil : try row.text(4), generation: try row.integer(5),
+                left: try row.integer(6)),
+            hasQuorum: try row.boolean(7), isShortened: try row.boolean(8))
+        return (view, try answers[1].map { row throws(PostgresError) in try Batch(row, log) })
+    }
+
+    /// Returns batches behind a number: as many as are read at once.
+    static func batches(
+        _ connection: ClusterConnection, after number: Int64, _ log: UInt128,
+        within milliseconds: Int64
+    ) throws(PostgresError) -> [Batch] {
+        try connection.run([batchesQuery(after: number)], within: milliseconds)[0].map {
+            row throws(PostgresError) in try Batch(row, log)
+        }
+    }
+
+    private static func batchesQuery(after number: Int64) -> ClusterConnection.Query {
+        (
+            """
+            SELECT number, id, head, body FROM (
+              SELECT *, sum(length(body)) OVER (ORDER BY number) - length(body) AS before
+              FROM (SELECT * FROM timeline.batch WHERE number > $1 ORDER BY number LIMIT 1000) b
+            ) b WHERE before < $2 ORDER BY number
+            """, [.integer(number), .integer(lookBytes)]
+        )
+    }
+
+    /// The name of a batch's row, for its seal.
+    static func place(of position: ClusterPosition) -> String {
+        "batch \(position.number) of \(position.log)"
+    }
+
+    /// The name of an item's row, for its seal.
+    static func place(of key: ItemChanges.Key, in log: UInt128) -> String {
+        "item \(key.kind.rawValue) \(key.app.utf8.count) \(key.app) \(key.key) of \(log)"
+    }
+
+    /// Appends a batch behind a position; returns whether commits wait for a standby, as read after
+    /// its commit: until then nobody may be told of it.
+    static func append(
+        _ operations: [StoreOperation], head: UInt64, from previous: ClusterPosition,
+        to position: ClusterPosition, generation: Int64, _ connection: ClusterConnection,
+        _ seal: Seal
+    ) throws -> Bool {
+        var body: [UInt8] = []
+        for operation in operations { operation.append(to: &body) }
+        let changes = ItemChanges(operations)
+        var kinds: [Int32] = []
+        var apps: [String] = []
+        var keys: [String] = []
+        var contents: [[UInt8]?] = []
+        for (key, operation) in changes.values {
+            kinds.append(key.kind.rawValue)
+            apps.append(key.app)
+            keys.append(key.key)
+            var bytes: [UInt8] = []
+            operation?.append(to: &bytes)
+            contents.append(
+                operation == nil ? nil : try seal.seal(bytes, for: place(of: key, in: position.log))
+            )
+        }
+        let answers = try connection.run([
+            (
+                "CALL timeline.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+                [
+                    .integer(generation), .integer(previous.number), .uuid(previous.id),
+                    .uuid(position.id), .integer(Int64(bitPattern: head)),
+                    .bytes(try seal.seal(body, for: place(of: position))),
+                    .texts(changes.goneApps.sorted()), .smallIntegers(kinds), .texts(apps),
+                    .texts(keys), .byteArrays(contents),
+                    .integer(Int64(bitPattern: changes.floor)),
+                ]
+            ),
+            (
+                """
+                SELECT current_setting('synchronous_standby_names') <> '', pg_notify('timeline', '')
+                """, []
+            ),
+        ])
+        return try answers[1].first?.boolean(0) == true
+    }
+
+    /// Records that the node lives, and renews its lease; waits for the quorum as an append does, so
+    /// that what was visible before is known to last.
+    ///
+    /// - Parameter generation: The generation of the lease; `nil` without it.
+    /// - Returns: Whether the lease was renewed.
+    static func present(
+        _ node: ClusterNode.Configuration, at position: ClusterPosition, generation: Int64?,
+        _ connection: ClusterConnection
+    ) throws(PostgresError) -> Bool {
+        try !connection.rows(
+            """
+            WITH me AS (
+              INSERT INTO timeline.node VALUES ($1, $2, $3, $4, $5::bigint, clock_timestamp())
+              ON CONFLICT (name) DO UPDATE SET url = excluded.url, start = excluded.start,
+                position = excluded.position, format = excluded.format, seen = excluded.seen)
+            UPDATE timeline.leader SET until = clock_timestamp() + $6::bigint * interval '1 ms'
+            WHERE node = $1 AND generation = $7 RETURNING 1
+            """,
+            [
+                .text(node.name), .text(node.url), .uuid(node.start), .integer(position.number),
+                .integer(format), .integer(Lease.duration),
+                generation.map { .integer($0) } ?? .null,
+            ]
+        ).isEmpty
+    }
+
+    /// Takes the lease in place of a generation; returns the new one, or `nil` if another node was
+    /// faster.
+    static func take(
+        _ node: String, from generation: Int64, _ connection: ClusterConnection
+    ) throws(PostgresError) -> Int64? {
+        try connection.rows(
+            """
+            UPDATE timeline.leader SET node = $1, generation = generation + 1,
+              until = clock_timestamp() + $2::bigint * interval '1 ms'
+            WHERE generation = $3 RETURNING generation
+            """, [.text(node), .integer(Lease.duration), .integer(generation)]
+        ).first?.integer(0)
+    }
+
+    /// Lets another node take the lease at once.
+    static func release(
+        _ generation: Int64, _ connection: ClusterConnection
+    ) throws(PostgresError) {
+        try connection.rows(
+            "UPDATE timeline.leader SET until = 'epoch' WHERE generation = $1",
+            [.integer(generation)])
+    }
+
+    /// Records that a node has more of the log than the database.
+    static func reportLoss(
+        of position: ClusterPosition, _ connection: ClusterConnection
+    ) throws(PostgresError) {
+        try connection.rows(
+            "UPDATE timeline.cluster SET lost = greatest(lost, $1)", [.integer(position.number)])
+    }
+
+    /// Forgets a loss, which an epoch has voided.
+    static func forgetLoss(_ connection: ClusterConnection) throws(PostgresError) {
+        try connection.rows("UPDATE timeline.cluster SET lost = NULL")
+    }
+}

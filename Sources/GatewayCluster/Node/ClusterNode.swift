@@ -1,0 +1,435 @@
+import CLinux
+import Foundation
+import GatewayPostgres
+import GatewayStorage
+import Glibc
+import Logging
+import Synchronization
+
+/// A node of a cluster: repeats in its store what the leader's store does, and takes the lead when
+/// nobody has it.
+///
+/// One thread follows, and renews the lease; the store's writer appends. Each has a connection of its
+/// own, and blocks.
+package final class ClusterNode: StoreReplication {
+    package struct Configuration: Sendable {
+        let address: PostgresAddress
+        let seal: Seal
+        /// The name of the node, which no other node of the cluster has.
+        package let name: String
+        /// The URL at which other nodes reach it.
+        let url: String
+        /// Whether a commit must be on a standby, too.
+        let waitsForStandby: Bool
+        /// The id of this start.
+        let start = UInt128.random(in: .min ... .max)
+
+        package init(
+            address: PostgresAddress, seal: Seal, name: String, url: String, waitsForStandby: Bool
+        ) {
+            self.address = address
+            self.seal = seal
+            self.name = name
+            self.url = url
+            self.waitsForStandby = waitsForStandby
+        }
+    }
+
+    /// The reason why a node cannot go on.
+    package enum Fault: Error, Equatable, Sendable, CustomStringConvertible {
+        /// The store has to begin anew from the database.
+        case mustBeginAnew(reason: String)
+        /// No answer in time.
+        case noAnswer
+        /// The setting that makes commits wait for a standby is empty.
+        case noQuorum
+        /// The database is of another cluster than the store.
+        case otherCluster
+        /// The store has a log of its own.
+        case hasOwnLog
+
+        package var description: String {
+            switch self {
+            case .mustBeginAnew(let reason): "this node must begin anew: \(reason)"
+            case .noAnswer: "the database did not answer in time"
+            case .noQuorum:
+                "cluster.durability is quorum, and synchronous_standby_names is empty: commits do not"
+                    + " wait for a standby"
+            case .otherCluster: "the data directory belongs to another cluster"
+            case .hasOwnLog:
+                "the data directory has a log of its own: move it to the cluster, or give another"
+                    + " directory"
+            }
+        }
+    }
+
+    /// What the gateway around the node does.
+    package struct Hooks: Sendable {
+        /// Repeats a batch in the store; see ``StoreTransaction/repeatOperations(_:to:from:)``.
+        let repeatBatch:
+            @Sendable (_ operations: [StoreOperation], _ to: Data, _ from: Data) async throws ->
+                Void
+        /// The node leads from now on.
+        ///
+        /// - Parameter isVoid: Whether the log lost a tail, so that all cursors are void.
+        let lead: @Sendable (_ isVoid: Bool) async throws -> Void
+        /// The node follows from now on.
+        let follow: @Sendable () async -> Void
+
+        package init(
+            repeatBatch:
+                @escaping @Sendable ([StoreOperation], Data, Data) async throws -> Void,
+            lead: @escaping @Sendable (_ isVoid: Bool) async throws -> Void,
+            follow: @escaping @Sendable () async -> Void
+        ) {
+            (self.repeatBatch, self.lead, self.follow) = (repeatBatch, lead, follow)
+        }
+    }
+
+    private struct Leading {
+        let connection: ClusterConnection
+        let generation: Int64
+    }
+
+    private struct Waiter {
+        let deadline: Int64
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        var position: ClusterPosition
+        /// The position before the last append.
+        var previous: ClusterPosition?
+        var leading: Leading?
+        /// The time until which this node may write.
+        var leadsUntil = Int64.min
+        /// Whether the leader must take over from itself.
+        var mustRetake = false
+        var waiters: [Waiter] = []
+        var objection: String? = "not connected yet"
+        var isStopping = false
+    }
+
+    /// The longest wait for a barrier, in milliseconds.
+    private static let barrierMax: Int64 = 4_000
+
+    let configuration: Configuration
+    package let secrets: StoreSecrets
+    private let logger: Logger
+    private let state: Mutex<State>
+    /// Readable while the loop should look at once.
+    private let wakeUp: Int32
+
+    init(
+        _ configuration: Configuration, secrets: StoreSecrets, position: ClusterPosition,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.secrets = secrets
+        self.logger = logger
+        state = Mutex(State(position: position))
+        // Without a descriptor the loop looks at its interval.
+        wakeUp = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+    }
+
+    deinit { if wakeUp >= 0 { close(wakeUp) } }
+
+    /// Goes on at the position that the store has.
+    func begin(at position: ClusterPosition) { state.withLock { $0.position = position } }
+
+    // MARK: The store's writer
+
+    package var refusal: StoreError? {
+        state.withLock {
+            $0.leading != nil && ClusterConnection.now < $0.leadsUntil ? nil : .notLeading
+        }
+    }
+
+    package func append(
+        _ operations: [StoreOperation], head: UInt64
+    ) throws(StoreError) -> Data {
+        let (leading, previous) = state.withLock { ($0.leading, $0.position) }
+        guard let leading else { throw .notLeading }
+        let position = previous.next()
+        do {
+            let hasQuorum = try ClusterDatabase.append(
+                operations, head: head, from: previous, to: position,
+                generation: leading.generation, leading.connection, configuration.seal)
+            guard hasQuorum || !configuration.waitsForStandby else { throw Fault.noQuorum }
+        } catch {
+            abandon("\(error)")
+            if let error = error as? PostgresError, error.wroteNothing { throw .notLeading }
+            throw .unconfirmed(reason: "\(error)")
+        }
+        state.withLock { ($0.position, $0.previous) = (position, previous) }
+        return position.data
+    }
+
+    package func diverged() {
+        state.withLock { state in
+            if let previous = state.previous { state.position = previous }
+        }
+        abandon("the store did not commit what the log has")
+    }
+
+    private func abandon(_ reason: String) {
+        logger.warning("this node takes over from itself", metadata: ["reason": "\(reason)"])
+        state.withLock { state in
+            state.leading = nil
+            state.mustRetake = true
+        }
+        wake()
+    }
+
+    // MARK: Any thread
+
+    /// Whether this node leads, and may write now.
+    package var isLeading: Bool { refusal == nil }
+
+    /// The reason why the node does not follow or write the log; `nil` if it does one of them.
+    package var objection: String? { state.withLock { $0.objection } }
+
+    package var position: ClusterPosition { state.withLock { $0.position } }
+
+    /// Returns once this node has repeated everything that any node had answered for when it was
+    /// called.
+    ///
+    /// - Throws: ``Fault/noAnswer``.
+    package func barrier() async throws {
+        if isLeading { return }
+        try await withCheckedThrowingContinuation { continuation in
+            let waiter = Waiter(
+                deadline: ClusterConnection.now + Self.barrierMax, continuation: continuation)
+            let isStopping = state.withLock { state in
+                if !state.isStopping { state.waiters.append(waiter) }
+                return state.isStopping
+            }
+            if isStopping { continuation.resume(throwing: Fault.noAnswer) } else { wake() }
+        }
+    }
+
+    private func wake() { eventfd_write(wakeUp, 1) }
+
+    // MARK: The loop
+
+    /// Follows, and leads where nobody does, until the task is cancelled; then lets another node
+    /// lead.
+    ///
+    /// - Throws: ``Fault/mustBeginAnew(reason:)`` and ``Fault/otherCluster``.
+    package func run(_ hooks: Hooks) async throws {
+        let thread = QueueExecutor(label: "cluster")
+        try await withTaskCancellationHandler {
+            try await withTaskExecutorPreference(thread) { try await follow(hooks) }
+        } onCancel: {
+            state.withLock { $0.isStopping = true }
+            wake()
+        }
+    }
+
+    private var isStopping: Bool { state.withLock { $0.isStopping } }
+
+    private func follow(_ hooks: Hooks) async throws {
+        defer { expel(all: true) }
+        var lease = Lease(node: configuration.name)
+        var failures = 0
+        while !isStopping {
+            do {
+                let connection = try connect()
+                try await follow(connection, &lease, hooks) { failures = 0 }
+            } catch let fault as Fault where fault.isFinal {
+                await stopLeading(&lease, hooks)
+                throw fault
+            } catch {
+                logger.warning("the cluster's database is away", metadata: ["reason": "\(error)"])
+                state.withLock { $0.objection = "\(error)" }
+                // Waits may be written under another generation once the lease is taken anew.
+                await stopLeading(&lease, hooks)
+                expel(all: false)
+                failures = min(failures + 1, 6)
+                pause(milliseconds: .random(in: 25..<(50 << failures)))
+            }
+        }
+    }
+
+    private func stopLeading(_ lease: inout Lease, _ hooks: Hooks) async {
+        lease.abandon()
+        let wasLeading = state.withLock { state in
+            defer { (state.leading, state.leadsUntil, state.mustRetake) = (nil, .min, false) }
+            return state.leadsUntil != .min
+        }
+        if wasLeading { await hooks.follow() }
+    }
+
+    private func pause(milliseconds: Int64) {
+        var entry = pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, Int32(clamping: milliseconds))
+        drainWakeUp()
+    }
+
+    private func drainWakeUp() {
+        var count: eventfd_t = 0
+        eventfd_read(wakeUp, &count)
+    }
+
+    private func connect() throws(PostgresError) -> ClusterConnection {
+        let connection = try ClusterConnection(configuration.address)
+        try connection.rows("SET synchronous_commit = on")
+        return connection
+    }
+
+    /// The interval of looks without a notification, in milliseconds.
+    private static let lookInterval: Int64 = 100
+    /// The shortest interval, however many wait.
+    private static let lookSpacing: Int64 = 2
+
+    private func follow(
+        _ connection: ClusterConnection, _ lease: inout Lease, _ hooks: Hooks,
+        onLook: () -> Void
+    ) async throws {
+        try connection.rows("LISTEN timeline")
+        // Nothing is believed before a commit of one's own: a server that crashed and came back
+        // shows what still waited for a standby.
+        var committedAt = ClusterConnection.now
+        var lookedAt: Int64 = 0
+        _ = try ClusterDatabase.present(configuration, at: position, generation: nil, connection)
+        while !isStopping {
+            if state.withLock({ $0.mustRetake }) { await stopLeading(&lease, hooks) }
+            if ClusterConnection.now < lookedAt + Self.lookSpacing { usleep(2_000) }
+            let waiting = state.withLock { state in
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            var isAnswered = false
+            defer {
+                if !isAnswered { state.withLock { $0.waiters += waiting } }
+            }
+            let began = ClusterConnection.now
+            lookedAt = began
+            let at = position
+            let (view, batches) = try ClusterDatabase.look(connection, from: at)
+            guard began < committedAt + Lease.ownDuration else { throw Fault.noAnswer }
+            guard view.hasQuorum || !configuration.waitsForStandby else { throw Fault.noQuorum }
+            if !isLeading, position == at {
+                try check(view, at, connection)
+                for batch in batches { try await repeatBatch(batch, hooks) }
+            }
+            let isNewest = isLeading || position.number >= view.newest.number
+            if isNewest {
+                isAnswered = true
+                for waiter in waiting { waiter.continuation.resume() }
+            }
+            state.withLock { $0.objection = nil }
+            onLook()
+            switch lease.look(view.lease, isNewest: isNewest, now: began) {
+            case .nothing: break
+            case .take(let generation):
+                let began = ClusterConnection.now
+                if let taken = try ClusterDatabase.take(
+                    configuration.name, from: generation, connection)
+                {
+                    logger.notice("this node takes the lead", metadata: ["generation": "\(taken)"])
+                    lease.took(taken, at: began)
+                    committedAt = began
+                }
+                continue
+            case .lead(let generation):
+                try await lead(generation, until: lease.leadsUntil ?? .min, view, hooks)
+                if view.isShortened { try ClusterDatabase.forgetLoss(connection) }
+                continue
+            case .follow:
+                await stopLeading(&lease, hooks)
+                continue
+            }
+            if ClusterConnection.now >= committedAt + Lease.renewalInterval {
+                let began = ClusterConnection.now
+                let isRenewed = try ClusterDatabase.present(
+                    configuration, at: position, generation: lease.generation, connection)
+                committedAt = began
+                if isRenewed {
+                    lease.renewed(at: began)
+                    let until = lease.leadsUntil
+                    state.withLock { if $0.leading != nil { $0.leadsUntil = until ?? .min } }
+                }
+            }
+            guard isNewest, state.withLock({ $0.waiters.isEmpty }) else { continue }
+            try connection.awaitNotification(or: wakeUp, within: Self.lookInterval)
+            drainWakeUp()
+        }
+        if let generation = lease.generation {
+            await stopLeading(&lease, hooks)
+            try ClusterDatabase.release(generation, connection)
+        }
+    }
+
+    /// Checks that the database has what the store has.
+    private func check(
+        _ view: ClusterDatabase.View, _ position: ClusterPosition, _ connection: ClusterConnection
+    ) throws {
+        guard view.newest.log == position.log else { throw Fault.otherCluster }
+        guard view.ownID != position.id else { return }
+        guard view.ownID != nil || view.oldest <= position.number else {
+            throw Fault.mustBeginAnew(reason: "the log no longer has what follows")
+        }
+        logger.critical(
+            "the database lost the end of the log",
+            metadata: ["batch": "\(position.number)", "newest": "\(view.newest.number)"])
+        try ClusterDatabase.reportLoss(of: position, connection)
+        throw Fault.mustBeginAnew(reason: "the database lost the end of the log")
+    }
+
+    private func repeatBatch(_ batch: ClusterDatabase.Batch, _ hooks: Hooks) async throws {
+        let body = try configuration.seal.open(
+            batch.body, for: ClusterDatabase.place(of: batch.position))
+        let previous = position
+        // What this node appended itself is in its store, or is about to be.
+        try await hooks.repeatBatch(
+            try StoreOperation.list(body), batch.position.data, previous.data)
+        state.withLock { state in
+            if state.position == previous { state.position = batch.position }
+        }
+    }
+
+    private func lead(
+        _ generation: Int64, until: Int64, _ view: ClusterDatabase.View, _ hooks: Hooks
+    ) async throws {
+        let connection = try connect()
+        state.withLock { state in
+            state.leading = Leading(connection: connection, generation: generation)
+            state.leadsUntil = until
+        }
+        try await hooks.lead(view.isShortened)
+    }
+
+    /// Ends the waits that have lasted too long, or all.
+    private func expel(all: Bool) {
+        let now = ClusterConnection.now
+        let late = state.withLock { state in
+            let late = state.waiters.filter { all || $0.deadline <= now }
+            state.waiters.removeAll { all || $0.deadline <= now }
+            return late
+        }
+        for waiter in late { waiter.continuation.resume(throwing: Fault.noAnswer) }
+    }
+}
+
+extension ClusterNode.Fault {
+    /// Whether connecting again cannot help.
+    fileprivate var isFinal: Bool {
+        switch self {
+        case .mustBeginAnew, .otherCluster, .hasOwnLog: true
+        case .noAnswer, .noQuorum: false
+        }
+    }
+}
+
+/// A thread for a task that blocks.
+private final class QueueExecutor: TaskExecutor {
+    private let queue: DispatchQueue
+
+    init(label: String) { queue = DispatchQueue(label: label) }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

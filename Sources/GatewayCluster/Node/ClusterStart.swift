@@ -1,0 +1,201 @@
+import Foundation
+import GatewayPostgres
+import GatewayStorage
+import Logging
+
+/// The start of a node: its store goes on where it ended, or begins anew from the database.
+package struct ClusterStart: Sendable {
+    package let store: SQLiteStore
+    package let node: ClusterNode
+
+    /// The items that are read at once.
+    private static let itemsAtOnce: Int64 = 2_000
+
+    /// Creates the rows of a cluster in a database that has none, with new keys for its stores.
+    ///
+    /// - Throws: `PostgresError`, ``Seal/Fault``.
+    package static func prepare(_ address: PostgresAddress, _ seal: Seal) throws {
+        let connection = try PostgresAdministration(address)
+        try connection.transaction { () throws(PostgresError) in
+            try connection.execute(String(decoding: PackageResources.schema_sql, as: UTF8.self))
+        }
+        var generator = SystemRandomNumberGenerator()
+        let keys = (0..<StoreSecrets.byteCount).map { _ in
+            UInt8.random(in: 0...255, using: &generator)
+        }
+        try connection.rows(
+            "UPDATE timeline.cluster SET secrets = $1 WHERE secrets IS NULL",
+            [.bytes(try seal.seal(keys, for: secretsPlace))])
+    }
+
+    private static let secretsPlace = "secrets"
+
+    /// Opens the store of a node.
+    ///
+    /// - Parameters:
+    ///   - directory: The data directory.
+    ///   - open: Opens the store there, with the node.
+    ///   - discard: Removes the store's files, which are of no use to the cluster.
+    /// - Throws: `PostgresError`, ``Seal/Fault``, `StoreError`; ``ClusterNode/Fault/otherCluster``.
+    package init(
+        _ configuration: ClusterNode.Configuration, logger: Logger,
+        open: (any StoreReplication) throws -> SQLiteStore, discard: () throws -> Void
+    ) async throws {
+        let connection = try ClusterConnection(configuration.address)
+        try connection.rows("SET synchronous_commit = on")
+        guard
+            let row = try connection.rows(
+                "SELECT log_id, format, secrets FROM timeline.cluster"
+            ).first
+        else { throw PostgresError.schema(reason: "the cluster is not prepared") }
+        let log = try row.uuid(0)
+        let format = try row.integer(1)
+        guard format == ClusterDatabase.format else {
+            throw PostgresError.schema(
+                reason: "the rows have format \(format), this program knows"
+                    + " \(ClusterDatabase.format)")
+        }
+        let keys = try configuration.seal.open(try row.bytes(2), for: Self.secretsPlace)
+        // A store with this position has begun to load.
+        let nowhere = ClusterPosition(log: log, number: -1, id: 0)
+        node = ClusterNode(
+            configuration, secrets: StoreSecrets(keys), position: nowhere, logger: logger)
+        let store = try open(node)
+        let present = try Self.position(of: store, log)
+        if let present {
+            // A commit of one's own, before what is visible is believed.
+            _ = try ClusterDatabase.present(configuration, at: present, generation: nil, connection)
+            let (view, _) = try ClusterDatabase.look(connection, from: present)
+            if view.ownID == present.id {
+                node.begin(at: present)
+                self.store = store
+                return
+            }
+            if present != nowhere, view.ownID != nil || view.oldest <= present.number {
+                logger.critical(
+                    "the database lost the end of the log",
+                    metadata: ["batch": "\(present.number)", "newest": "\(view.newest.number)"])
+                try ClusterDatabase.reportLoss(of: present, connection)
+            }
+            logger.notice("the store begins anew from the database")
+            try await store.close()
+            try discard()
+            self.store = try open(node)
+        } else {
+            self.store = store
+        }
+        _ = try ClusterDatabase.present(configuration, at: nowhere, generation: nil, connection)
+        _ = try await self.store.writeLocally(cost: 0) {
+            try $0.setReplicationPosition(nowhere.data)
+        }
+        node.begin(at: try await Self.load(into: self.store, log, configuration.seal, connection))
+    }
+
+    /// Returns the position of a store in a log; `nil` if the store is empty.
+    ///
+    /// - Throws: ``ClusterNode/Fault/otherCluster``, ``ClusterNode/Fault/hasOwnLog``.
+    private static func position(
+        of store: SQLiteStore, _ log: UInt128
+    ) throws -> ClusterPosition? {
+        guard let data = try store.replicationPosition() else {
+            guard try store.head == 0 && store.catalogs().isEmpty else {
+                throw ClusterNode.Fault.hasOwnLog
+            }
+            return nil
+        }
+        guard let position = ClusterPosition(data), position.log == log else {
+            throw ClusterNode.Fault.otherCluster
+        }
+        return position
+    }
+
+    /// Fills an empty store with everything as of one batch.
+    private static func load(
+        into store: SQLiteStore, _ log: UInt128, _ seal: Seal, _ connection: ClusterConnection
+    ) async throws -> ClusterPosition {
+        try connection.rows("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        let newest = try connection.rows(
+            "SELECT number, id FROM timeline.batch ORDER BY number DESC LIMIT 1")
+        guard let newest = newest.first else { throw PostgresError.unexpectedAnswer }
+        let position = ClusterPosition(
+            log: log, number: try newest.integer(0), id: try newest.uuid(1))
+        try await loadLog(into: store, log, seal, connection)
+        for kind in ItemChanges.Kind.allCases {
+            var last = (app: "", key: "")
+            while true {
+                let rows = try connection.rows(
+                    """
+                    SELECT app, key, value FROM timeline.item
+                    WHERE kind = $1::bigint AND (app, key) > ($2, $3) ORDER BY app, key LIMIT $4::bigint
+                    """,
+                    [
+                        .integer(Int64(kind.rawValue)), .text(last.app), .text(last.key),
+                        .integer(itemsAtOnce),
+                    ], within: 60_000)
+                var operations: [StoreOperation] = []
+                for row in rows {
+                    last = (try row.text(0), try row.text(1))
+                    let key = ItemChanges.Key(kind: kind, app: last.app, key: last.key)
+                    operations += try StoreOperation.list(
+                        try seal.open(
+                            try row.bytes(2), for: ClusterDatabase.place(of: key, in: log)))
+                }
+                try await apply(operations, to: store)
+                if rows.count < Int(itemsAtOnce) { break }
+            }
+        }
+        try connection.rows("COMMIT")
+        // Last: a store without position has begun, and is of no use.
+        _ = try await store.writeLocally(cost: 0) {
+            try $0.setReplicationPosition(position.data)
+        }
+        return position
+    }
+
+    /// Repeats the log, from its floor.
+    private static func loadLog(
+        into store: SQLiteStore, _ log: UInt128, _ seal: Seal, _ connection: ClusterConnection
+    ) async throws {
+        var isFirst = true
+        var last: Int64 = -1
+        while true {
+            let batches = try ClusterDatabase.batches(connection, after: last, log, within: 60_000)
+            if batches.isEmpty { return }
+            var operations: [StoreOperation] = []
+            for batch in batches {
+                last = batch.position.number
+                // The first batch of a cluster has nothing.
+                let body =
+                    batch.body.isEmpty
+                    ? [] : try seal.open(batch.body, for: ClusterDatabase.place(of: batch.position))
+                let part = try StoreOperation.list(body).filter(\.isOfLog)
+                if isFirst {
+                    let floor = batch.head - UInt64(part.count(where: \.isAppend))
+                    _ = try await store.writeLocally(cost: 0) { try $0.begin(at: floor) }
+                    isFirst = false
+                }
+                operations += part
+            }
+            try await apply(operations, to: store)
+        }
+    }
+
+    private static func apply(_ operations: [StoreOperation], to store: SQLiteStore) async throws {
+        guard !operations.isEmpty else { return }
+        _ = try await store.writeLocally(cost: 0) { transaction in
+            for operation in operations { try transaction.repeatOperation(operation) }
+        }
+    }
+}
+
+extension StoreOperation {
+    /// Whether a beginning store repeats it from the batches, and not from an item.
+    fileprivate var isOfLog: Bool {
+        switch self {
+        case .append, .appendPushAttempt, .prunePushAttempts, .prune, .deleteApp: true
+        default: false
+        }
+    }
+
+    fileprivate var isAppend: Bool { if case .append = self { true } else { false } }
+}

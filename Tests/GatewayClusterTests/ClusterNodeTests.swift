@@ -1,0 +1,239 @@
+import ClusterTestSupport
+import Foundation
+import GatewayPostgres
+import GatewayTestSupport
+import Testing
+
+@testable import GatewayCluster
+@testable import GatewayStorage
+
+/// Nodes of a cluster on a real server: stores alone, without gateways around them.
+@Suite(.enabled(if: PostgresServer.isInstalled)) struct ClusterNodeTests {
+    /// Does some of everything.
+    private func fill(_ node: TestNode) async throws {
+        try await node.append("first")
+        _ = try await node.store.write(cost: 1) { transaction in
+            let sequence = try transaction.append(
+                app: "app", type: .catalog, source: nil, eventID: nil, acceptedAt: 2,
+                payload: Data())
+            try transaction.putCatalog(app: "app", sequence: sequence, payload: Data("c".utf8))
+            try transaction.openEpoch(id: 5, now: 2, voidsOlder: false, kept: 10)
+            for client in ["a", "b"] {
+                try transaction.putRegistration(
+                    app: "app", client: client, payload: Data(client.utf8),
+                    attributes: ["team": [client]], updatedAt: 3)
+            }
+            try transaction.putPushClients([
+                PushClientRow(
+                    key: RegistrationKey(app: "app", client: "a"), payload: Data([1]))
+            ])
+            try transaction.setMeta("key", Data([2]))
+        }
+        _ = try await node.store.write(cost: 1) { transaction in
+            try transaction.deleteRegistration(app: "app", client: "b")
+            try transaction.touch([(key: RegistrationKey(app: "app", client: "a"), at: Int64(50))])
+        }
+    }
+
+    @Test func replicasAndNewNodesAreEqualToTheLeader() async throws {
+        let cluster = try TestCluster()
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        let replica = try await TestNode("b", of: cluster)
+        try await fill(leader)
+        try await replica.node.barrier()
+        #expect(try replica.dump() == leader.dump())
+        #expect(!replica.node.isLeading)
+        await #expect(throws: StoreError.notLeading) { try await replica.append() }
+        // Retention, and a node that begins behind it.
+        for number in 0..<10 { try await leader.append("\(number)") }
+        _ = try await leader.store.write(cost: 1) {
+            try $0.prune(acceptedBefore: .min, keepRows: 5, limit: 100)
+        }
+        let new = try await TestNode("c", of: cluster)
+        try await new.node.barrier()
+        #expect(try new.dump() == leader.dump())
+        #expect(new.store.floor == leader.store.floor)
+        #expect(new.store.floor > 0)
+        // It goes on from there.
+        try await leader.append("last")
+        for node in [replica, new] {
+            try await node.node.barrier()
+            #expect(node.store.head == leader.store.head)
+        }
+        for node in [leader, replica, new] { try await node.stop() }
+    }
+
+    @Test func anotherNodeLeadsOnceTheLeaderStops() async throws {
+        let cluster = try TestCluster()
+        let first = try await TestNode("a", of: cluster)
+        try await first.untilLeading()
+        let second = try await TestNode("b", of: cluster)
+        try await first.append("one")
+        try await first.stop()
+        try await second.untilLeading()
+        try await second.append("two")
+        // A node that was away repeats what it missed, and what it has it keeps.
+        let back = try await TestNode("a", of: cluster, in: first.directory)
+        #expect(back.store.head >= 1)
+        try await back.node.barrier()
+        #expect(try back.dump() == second.dump())
+        for node in [second, back] { try await node.stop() }
+    }
+
+    @Test func anAppendOfAnOlderGenerationOrBehindAnotherBatchIsRefused() async throws {
+        let cluster = try TestCluster()
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        try await leader.append()
+        let connection = try ClusterConnection(cluster.address)
+        let position = leader.node.position
+        let generation = try cluster.rows("SELECT generation FROM timeline.leader")[0].integer(0)
+        func append(_ generation: Int64, from previous: ClusterPosition) throws {
+            _ = try ClusterDatabase.append(
+                [.setMeta("late", Data())], head: 2, from: previous, to: previous.next(),
+                generation: generation, connection, cluster.seal)
+        }
+        #expect(throws: PostgresError.fenced) { try append(generation - 1, from: position) }
+        #expect(throws: PostgresError.raced) {
+            try append(
+                generation,
+                from: ClusterPosition(log: position.log, number: position.number, id: 1))
+        }
+        #expect(throws: PostgresError.raced) {
+            try append(
+                generation,
+                from: ClusterPosition(
+                    log: position.log, number: position.number - 1, id: position.id))
+        }
+        #expect(try cluster.rows("SELECT 1 FROM timeline.batch").count == 2)
+        try await leader.stop()
+    }
+
+    @Test(arguments: ServerProxy.Direction.allCases)
+    func aWriteWhoseOutcomeIsUnknownIsRepeatedOrNot(_ direction: ServerProxy.Direction) async throws
+    {
+        let cluster = try TestCluster()
+        let proxy = try ServerProxy(to: cluster.server)
+        let leader = try await TestNode(
+            "a", of: cluster,
+            at: try PostgresAddress(
+                "host=\(proxy.directory) port=\(cluster.server.port) user=postgres"
+                    + " dbname=\(cluster.database)"))
+        try await leader.untilLeading()
+        var confirmed: [String] = []
+        for number in 0..<40 {
+            let id = "\(number)"
+            if number % 4 == 3 { proxy.cut(after: 20 + 37 * number, direction) }
+            do {
+                try await leader.append(id)
+                confirmed.append(id)
+            } catch let error as StoreError {
+                let isExpected =
+                    switch error {
+                    case .notLeading, .unconfirmed: true
+                    default: false
+                    }
+                #expect(isExpected, "\(error)")
+                try await leader.untilLeading()
+            }
+        }
+        #expect(leader.led.count > 1)
+        // The store has what it confirmed, and is what a new node reads.
+        let new = try await TestNode("b", of: cluster)
+        try await new.node.barrier()
+        #expect(try new.dump() == leader.dump())
+        let log = try new.dump()["log"] ?? []
+        for id in confirmed {
+            #expect(log.contains { $0.contains("event_id:\"\(id)\"") }, "\(id) \(log.first ?? "")")
+        }
+        for node in [leader, new] { try await node.stop() }
+    }
+
+    @Test func aStoreWithMoreThanTheDatabaseBeginsAnewAndEveryCursorIsVoid() async throws {
+        let cluster = try TestCluster()
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        try await leader.append("kept")
+        let replica = try await TestNode("b", of: cluster)
+        try await replica.node.barrier()
+        try await leader.append("lost")
+        try await replica.node.barrier()
+        // As an older backup has it.
+        try cluster.execute(
+            "DELETE FROM timeline.batch WHERE number = (SELECT max(number) FROM timeline.batch)")
+        let end = try await replica.end()
+        guard case .mustBeginAnew? = end as? ClusterNode.Fault else {
+            Issue.record("\(String(describing: end))")
+            return
+        }
+        // The leader appends behind what is lost, and is refused.
+        await #expect(throws: StoreError.self) { try await leader.append("late") }
+        #expect(try await leader.end() is ClusterNode.Fault)
+        let back = try await TestNode("b", of: cluster, in: replica.directory)
+        try await back.untilLeading()
+        #expect(back.led == [true])
+        #expect(back.store.head == 1)
+        #expect(try cluster.rows("SELECT 1 FROM timeline.cluster WHERE lost IS NULL").count == 1)
+        try await back.stop()
+    }
+
+    @Test func aDirectoryOfAnotherLogIsRefused() async throws {
+        let cluster = try TestCluster()
+        let directory = try GatewayProcess.temporaryDirectory()
+        let alone = try SQLiteStore(directory: directory)
+        _ = try await alone.write(cost: 1) {
+            try $0.append(
+                app: "app", type: .change, source: nil, eventID: nil, acceptedAt: 0,
+                payload: Data())
+        }
+        try await alone.close()
+        await #expect(throws: ClusterNode.Fault.hasOwnLog) {
+            try await TestNode("a", of: cluster, in: directory)
+        }
+        let node = try await TestNode("a", of: cluster)
+        try await node.stop()
+        await #expect(throws: ClusterNode.Fault.otherCluster) {
+            try await TestNode("a", of: try TestCluster(), in: node.directory)
+        }
+    }
+
+    @Test func withoutAnAnswerABarrierEndsAndTheLeaderStopsToWrite() async throws {
+        let cluster = try TestCluster(hasServer: true)
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        let replica = try await TestNode("b", of: cluster)
+        try await replica.node.barrier()
+        cluster.server.pause()
+        await #expect(throws: ClusterNode.Fault.noAnswer) { try await replica.node.barrier() }
+        await #expect(throws: StoreError.self) { try await leader.append() }
+        #expect(!leader.node.isLeading)
+        #expect(replica.node.objection != nil)
+        cluster.server.resume()
+        try await eventually("one leads") { leader.node.isLeading || replica.node.isLeading }
+        try await replica.node.barrier()
+        for node in [leader, replica] { try await node.stop() }
+    }
+
+    @Test func withoutItsQuorumNothingIsConfirmed() async throws {
+        let cluster = try TestCluster(hasServer: true)
+        let standby = try PostgresServer(standbyOf: cluster.server, name: "standby")
+        try cluster.server.set("synchronous_standby_names", "ANY 1 (standby)")
+        try await eventually("commits wait for the standby") {
+            try cluster.rows("SELECT sync_state FROM pg_stat_replication").first?.text(0)
+                == "quorum"
+        }
+        let leader = try await TestNode("a", of: cluster, waitsForStandby: true)
+        try await leader.untilLeading()
+        try await leader.append("both")
+        // Emptied, as managers of high availability do: commits succeed without a standby.
+        try cluster.server.set("synchronous_standby_names", "")
+        try await eventually("the leader stops to write") { !leader.node.isLeading }
+        await #expect(throws: StoreError.notLeading) { try await leader.append("one") }
+        try cluster.server.set("synchronous_standby_names", "ANY 1 (standby)")
+        try await leader.untilLeading()
+        try await leader.append("both again")
+        #expect(standby.isRunning)
+        try await leader.stop()
+    }
+}
