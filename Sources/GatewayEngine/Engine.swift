@@ -13,6 +13,7 @@ package struct Engine: Sendable {
     package struct EmbeddedStore: Sendable {
         package let store: SQLiteStore
         package let writer: LogWriter
+        package let log: EmbeddedLog
     }
 
     package let clock: GatewayClock
@@ -63,11 +64,15 @@ package struct Engine: Sendable {
 
     /// Replays the embedded log and opens an epoch, then builds one shard for each event loop.
     ///
-    /// - Parameter pushLoop: The loop that decides pushes; `nil` where nothing is pushed.
+    /// - Parameters:
+    ///   - pushLoop: The loop that decides pushes; `nil` where nothing is pushed.
+    ///   - barrier: Returns once the store has everything that any gateway of the log had answered
+    ///     for; `nil` if no other gateway shares the log. With others the epoch is opened by the one
+    ///     that leads.
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package init(
         _ configuration: EngineConfiguration, store: SQLiteStore, pushLoop: (any EventLoop)?,
-        services: EngineServices
+        services: EngineServices, barrier: (@Sendable () async throws -> Void)? = nil
     ) throws {
         let (clock, logger) = (services.clock, services.logger)
         let registry = Registry(streamsMax: configuration.streamsPerClient)
@@ -78,14 +83,23 @@ package struct Engine: Sendable {
         }
         store.restoreUsage(replay.usage)
         // Before pushes are restored: it may void their recorded positions.
-        let epochs = try EpochHistory(openingEpochIn: store, clock: clock, logger: logger)
+        let epochs =
+            if let barrier {
+                try EpochHistory(following: store, clock: clock, find: barrier)
+            } else {
+                try EpochHistory(openingEpochIn: store, clock: clock, logger: logger)
+            }
         let push = try pushLoop.map { loop in
             PushLoop(
                 loop: loop,
-                scheduler: try PushScheduler(
-                    replay.shard, terms: configuration.push, hash: replay.hashes.stored,
-                    restoredFrom: store, registry, clock: clock),
-                registry: registry, epoch: epochs.epoch, clock: clock, metrics: services.metrics,
+                scheduler: barrier == nil
+                    ? try PushScheduler(
+                        replay.shard, terms: configuration.push, hash: replay.hashes.stored,
+                        restoredFrom: store, registry, clock: clock)
+                    : PushScheduler(
+                        replay.shard, terms: configuration.push, hash: replay.hashes.stored),
+                rests: barrier != nil, registry: registry, epoch: epochs.epoch, clock: clock,
+                metrics: services.metrics,
                 tracing: services.tracing, logger: logger, pushLogger: services.pushLogger)
         }
         let parts = EngineParts(
@@ -100,18 +114,19 @@ package struct Engine: Sendable {
             store: store, publisher: parts.publisher, tracing: services.tracing)
         let applier = LogApplier(
             registry: registry, catalogs: parts.catalogs, accepted: parts.accepted,
-            metrics: services.metrics, publisher: parts.publisher)
+            metrics: services.metrics, publisher: parts.publisher, epochs: epochs)
         let log = EmbeddedLog(
             store: store, writer: writer,
             jobs: LogJobs(
                 catalogs: parts.catalogs, registry: registry, quota: configuration.quota,
-                applier: applier, clock: clock))
+                applier: applier, clock: clock, epochsMax: store.configuration.epochsMax),
+            barrier: barrier)
         self.init(
             parts, log: log, records: store,
-            embedded: EmbeddedStore(store: store, writer: writer))
-        // The log refers to the loops, and the loops to the history.
-        epochs.onLostTail { [weak log] epoch in
-            log?.openEpoch(epoch, epochs: epochs, logger: logger)
+            embedded: EmbeddedStore(store: store, writer: writer, log: log))
+        if barrier == nil {
+            // The log refers to the loops, and the loops to the history.
+            epochs.onLostTail { [weak log] in log?.openEpoch($0, logger: logger) }
         }
     }
 }

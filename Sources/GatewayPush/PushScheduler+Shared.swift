@@ -95,6 +95,9 @@ extension PushScheduler {
     /// The clients to which pushes are in flight.
     package var clientsUnderWay: Set<ClientKey> { Set(underWay.values.lazy.map(\.client)) }
 
+    /// The clients that can be pushed to.
+    package var keys: [ClientKey] { Array(clients.keys) }
+
     /// Stops the pushes to a client that another node takes over.
     package mutating func release(_ key: ClientKey) {
         forget(key)

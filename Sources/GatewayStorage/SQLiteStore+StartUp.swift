@@ -103,7 +103,7 @@ extension SQLiteStore {
     }
 
     /// The database key that marks push positions as void.
-    private static let voidPositions = "void positions"
+    static let voidPositions = "void positions"
 
     /// Returns whether the stored push state predates an epoch that voided all cursors, so that its
     /// positions are void.

@@ -106,32 +106,18 @@ extension StoreTransaction {
         }
     }
 
-    /// Opens an epoch at the end of the log, including rows of this transaction, and voids all
-    /// previous ones, after a cursor has proved that the log lost a tail.
-    ///
-    /// - Parameters:
-    ///   - id: A random id that no epoch had before.
-    ///   - ordinal: The ordinal, higher than all existing ones.
-    ///   - now: The time in ms since 1970.
-    ///   - kept: The number of epochs to keep.
-    package mutating func openEpochVoidingAll(
-        id: UInt64, ordinal: Int64, now: Int64, kept: Int
-    ) throws {
-        try openEpoch(id: id, atLeast: ordinal, now: now, voidsOlder: true, kept: kept)
-    }
-
     /// Opens an epoch at the end of the log, including rows of this transaction.
     ///
     /// - Parameters:
     ///   - id: A random id that no epoch had before.
-    ///   - ordinal: The smallest allowed ordinal; by default one more than the last epoch's.
+    ///   - ordinal: The smallest allowed ordinal.
     ///   - sequence: Where it begins, if not at the end of the log.
     ///   - now: The time in ms since 1970.
     ///   - voidsOlder: Whether the cursors of all previous epochs become void.
     ///   - kept: The number of epochs to keep.
     @discardableResult
     package mutating func openEpoch(
-        id: UInt64, atLeast ordinal: Int64 = 0, at sequence: UInt64? = nil, now: Int64,
+        id: UInt64, atLeast ordinal: Int64, at sequence: UInt64? = nil, now: Int64,
         voidsOlder: Bool, kept: Int
     ) throws -> EpochRow {
         let head = sequence ?? head

@@ -31,6 +31,12 @@ extension StoreTransaction {
         try setMeta(SQLiteStore.pushesClear, Data(String(sequence).utf8))
     }
 
+    /// Replaces void push states by current ones.
+    package mutating func replaceVoidPositions(with rows: [PushClientRow]) throws {
+        try putPushClients(rows.lazy.filter { $0.payload != nil })
+        try setMeta(SQLiteStore.voidPositions, nil)
+    }
+
     /// Appends attempts, which get their numbers here unless they have one.
     package mutating func appendPushAttempts(_ rows: some Sequence<PushAttemptRow>) throws {
         for row in rows {

@@ -17,7 +17,7 @@ import Testing
                 app: "app", type: .catalog, source: nil, eventID: nil, acceptedAt: 2,
                 payload: Data())
             try transaction.putCatalog(app: "app", sequence: sequence, payload: Data("c".utf8))
-            try transaction.openEpoch(id: 5, now: 2, voidsOlder: false, kept: 10)
+            try transaction.openEpoch(id: 5, atLeast: 0, now: 2, voidsOlder: false, kept: 10)
             for client in ["a", "b"] {
                 try transaction.putRegistration(
                     app: "app", client: client, payload: Data(client.utf8),

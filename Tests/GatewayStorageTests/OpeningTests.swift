@@ -151,7 +151,7 @@ import Testing
         #expect(try store.epochs().map(\.ordinal) == [3, 4, 100])
         #expect(try store.epochs().map(\.isVoid) == [true, true, false])
         let head = try await store.write(cost: 1) { transaction in
-            try transaction.openEpochVoidingAll(id: 6, ordinal: 200, now: 12, kept: 3)
+            try transaction.openEpoch(id: 6, atLeast: 200, now: 12, voidsOlder: true, kept: 3)
         }.head
         #expect(try store.epochs().map(\.ordinal) == [4, 100, 200])
         #expect(try store.epochs().map(\.isVoid) == [true, true, false])

@@ -68,7 +68,7 @@ import Testing
                 try transaction.putCatalog(
                     app: app, sequence: sequence, payload: Data("catalog".utf8))
             }
-            try transaction.openEpoch(id: .max, now: 5, voidsOlder: false, kept: 10)
+            try transaction.openEpoch(id: .max, atLeast: 0, now: 5, voidsOlder: false, kept: 10)
         }
         _ = try await store.write(cost: 1) { transaction in
             for client in ["c1", "c2", "c3", ""] {
@@ -102,7 +102,8 @@ import Testing
                 app: "app", attribute: (name: "team", value: "a"), limit: 1)
             _ = try transaction.deleteRegistrations(unseenSince: 31, limit: 1)
             try transaction.deleteRegistration(app: "app", client: "none")
-            try transaction.openEpochVoidingAll(id: 8, ordinal: 1 << 33, now: 6, kept: 10)
+            try transaction.openEpoch(
+                id: 8, atLeast: 1 << 33, now: 6, voidsOlder: true, kept: 10)
             try transaction.setMeta("key", Data([0, 255]))
             try transaction.setMeta("gone", nil)
             _ = try transaction.deleteApp("other")

@@ -37,6 +37,14 @@ package struct EpochLedger: Sendable, Equatable {
     /// The epoch that the log is being written in.
     package var current: Epoch? { epochs.last }
 
+    /// Begins an epoch, which is then the current one.
+    ///
+    /// - Parameter voidsOlder: Whether the cursors of all others are void.
+    package mutating func open(_ epoch: Epoch, voidsOlder: Bool) {
+        if voidsOlder { epochs = [] }
+        epochs.append(epoch)
+    }
+
     /// The validity of a cursor.
     package enum Verdict: Sendable, Equatable {
         /// The cursor is valid: everything up to its sequence was applied.

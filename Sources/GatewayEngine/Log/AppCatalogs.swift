@@ -26,6 +26,9 @@ package final class AppCatalogs: Sendable {
 
     // MARK: Any thread
 
+    /// The catalogs in force.
+    var current: CatalogState { state.withLock { $0.value } }
+
     /// Returns the catalog of an app as it was uploaded.
     package func document(of app: String) -> CatalogDocument? {
         state.withLock { $0.value.documents[app] }

@@ -13,27 +13,13 @@ extension EmbeddedLog {
     /// The epoch is announced even if the disk refuses it, because responses wait for it. If the
     /// program ends before the epoch is written, the next start does not know its cursors, which
     /// proves the loss again.
-    ///
-    /// - Parameter epochs: Issues cursors of the epoch once it is announced.
-    func openEpoch(_ epoch: EpochID, epochs: EpochHistory, logger: Logger) {
+    func openEpoch(_ epoch: EpochID, logger: Logger) {
         logger.error("a client has a cursor past the end of the log: all existing cursors are void")
         Task {
-            var isAnnounced = false
             while true {
                 do {
-                    let announces = !isAnnounced
-                    _ = try await store.write(cost: 256) { transaction in
-                        try transaction.openEpochVoidingAll(
-                            id: UInt64(epoch.nonce), ordinal: Int64(epoch.ordinal),
-                            now: self.jobs.clock.wallMilliseconds(),
-                            kept: self.store.configuration.epochsMax)
-                        if announces {
-                            transaction.afterCommit {
-                                // Behind the entries of its commit.
-                                self.jobs.applier.publish()
-                                self.announce(epoch, epochs)
-                            }
-                        }
+                    _ = try await store.write(cost: 256) {
+                        try self.jobs.openEpoch(epoch, voidsOlder: true, &$0)
                     }
                     return
                 } catch StoreError.closed {
@@ -42,16 +28,12 @@ extension EmbeddedLog {
                     logger.error(
                         "cannot write the new epoch", metadata: ["error": "\(error)"])
                 }
-                if !isAnnounced { announce(epoch, epochs) }
-                isAnnounced = true
+                jobs.applier.apply(
+                    .epoch(
+                        EpochLedger.Epoch(id: epoch, openedAt: store.head, isVoid: false),
+                        voidsOlder: true), head: store.head)
                 try? await Task.sleep(for: Self.epochRetry)
             }
         }
-    }
-
-    private func announce(_ epoch: EpochID, _ epochs: EpochHistory) {
-        jobs.registry.forgetHearing()
-        writer.publisher.publish(epoch)
-        epochs.handOut(epoch)
     }
 }

@@ -7,17 +7,26 @@ import WidgetModel
 package final class EmbeddedLog: EngineLog {
     let store: SQLiteStore
     let writer: LogWriter
-    let jobs: LogJobs
+    package let jobs: LogJobs
+    private let waitForOthers: (@Sendable () async throws -> Void)?
 
-    init(store: SQLiteStore, writer: LogWriter, jobs: LogJobs) {
+    /// - Parameter barrier: See ``Engine/init(_:store:pushLoop:services:barrier:)``.
+    init(
+        store: SQLiteStore, writer: LogWriter, jobs: LogJobs,
+        barrier: (@Sendable () async throws -> Void)? = nil
+    ) {
         self.store = store
         self.writer = writer
         self.jobs = jobs
+        waitForOthers = barrier
     }
 
     package var head: UInt64 { store.head }
 
-    package func barrier() async throws -> UInt64 { store.head }
+    package func barrier() async throws -> UInt64 {
+        try await waitForOthers?()
+        return store.head
+    }
 
     /// All registrations are read at the start.
     package func isHeld(_ key: ClientKey) -> Bool { true }

@@ -23,23 +23,35 @@ extension EpochHistory {
         let now = clock.wallSeconds()
         let beyond = loss == nil ? 0 : EpochLedger.ordinalBeyondLoss(after: 0, now: now)
         let nonce = try secureRandom(count: 8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let opened = try store.openEpoch(
+        _ = try store.openEpoch(
             id: nonce, atLeast: Int64(beyond), now: now * 1000, voidOlder: loss != nil)
         try store.renewMark()
-        let epochs = try store.epochs().map {
-            EpochLedger.Epoch(
-                id: EpochID($0), openedAt: $0.openedAtSequence, isVoid: $0.isVoid)
-        }
-        self.init(
-            EpochLedger(epochs), epoch: EpochID(opened), clock: clock, head: { store.head })
+        self.init(try store.ledger(), clock: clock, head: { store.head })
+    }
+
+    /// Continues the epochs that a store has, in a gateway of several: the one that leads opens new
+    /// ones.
+    convenience init(
+        following store: SQLiteStore, clock: GatewayClock,
+        find: @escaping @Sendable () async throws -> Void
+    ) throws {
+        self.init(try store.ledger(), clock: clock, head: { store.head }, find: find)
     }
 }
 
-extension EpochID {
-    /// The name of a recorded epoch.
+extension SQLiteStore {
+    fileprivate func ledger() throws -> EpochLedger {
+        EpochLedger(try epochs().map { EpochLedger.Epoch($0) })
+    }
+}
+
+extension EpochLedger.Epoch {
+    /// The epoch of a row.
     init(_ row: EpochRow) {
         self.init(
-            ordinal: UInt32(truncatingIfNeeded: row.ordinal),
-            nonce: UInt32(truncatingIfNeeded: row.id))
+            id: EpochID(
+                ordinal: UInt32(truncatingIfNeeded: row.ordinal),
+                nonce: UInt32(truncatingIfNeeded: row.id)),
+            openedAt: row.openedAtSequence, isVoid: row.isVoid)
     }
 }

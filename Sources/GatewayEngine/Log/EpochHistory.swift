@@ -2,7 +2,11 @@ import GatewayCore
 import Synchronization
 import WidgetModel
 
-/// The epochs of the embedded log, with a new one for each start.
+/// The epochs of the log, with a new one for each start of its writer.
+///
+/// A cursor names the epoch in which it was issued, which says how far it can be right. Inside the
+/// gateway only the *era* counts, the time since cursors were last made void: that of a position, an
+/// answer, a stream. An era has the name of its first epoch.
 ///
 /// A cursor may prove that the log lost a tail, and that clients that resumed before it missed a
 /// notification. From that moment all epochs are void, and a new one replaces them. Its cursors are
@@ -10,52 +14,91 @@ import WidgetModel
 package final class EpochHistory: CursorHistory {
     private struct State {
         var ledger: EpochLedger
-        /// The epoch of the cursors issued now: the ledger's current one, or the previous one while
-        /// that is being written to disk.
-        var epoch: EpochID
-        /// Called with the epoch that replaces all void ones.
+        /// The era of what is answered now: the ledger's, or the previous one while that is being
+        /// written to disk.
+        var era: EpochID
+        /// Opens the epoch that replaces all void ones; `nil` where another gateway does.
         var onLostTail: (@Sendable (EpochID) -> Void)?
     }
 
     private let state: Mutex<State>
+    // For every notification, without a lock: the ordinal of the era, written first and read last,
+    // and the name that cursors of the era get.
+    private let eraOrdinal: Atomic<UInt32>
+    private let issued: Atomic<UInt64>
     private let clock: GatewayClock
     private let head: @Sendable () -> UInt64
+    /// Asks for a cursor that the ledger does not cover; `nil` where the ledger is complete.
+    private let find: (@Sendable () async throws -> Void)?
     private let ahead = Counter()
 
     /// Creates a history.
     ///
     /// - Parameters:
-    ///   - epoch: The current epoch.
     ///   - head: Returns the last sequence on disk.
+    ///   - find: Returns once the ledger has every epoch of which any gateway issued a cursor before;
+    ///     `nil` if it always has.
     init(
-        _ ledger: EpochLedger, epoch: EpochID, clock: GatewayClock,
-        head: @escaping @Sendable () -> UInt64
+        _ ledger: EpochLedger, clock: GatewayClock, head: @escaping @Sendable () -> UInt64,
+        find: (@Sendable () async throws -> Void)? = nil
     ) {
-        state = Mutex(State(ledger: ledger, epoch: epoch))
+        let era = ledger.epochs.first?.id ?? EpochID(ordinal: 0, nonce: 0)
+        state = Mutex(State(ledger: ledger, era: era))
+        eraOrdinal = Atomic(era.ordinal)
+        issued = Atomic((ledger.current?.id ?? era).packed)
         self.clock = clock
         self.head = head
+        self.find = find
     }
 
-    /// Calls `body` whenever a cursor proves a lost tail, with the epoch that must be opened.
-    func onLostTail(_ body: @escaping @Sendable (EpochID) -> Void) {
+    /// Calls `body` whenever a cursor proves a lost tail, with the epoch that must be opened; `nil`
+    /// if another gateway opens it.
+    func onLostTail(_ body: (@Sendable (EpochID) -> Void)?) {
         state.withLock { $0.onLostTail = body }
     }
 
-    package var epoch: EpochID { state.withLock { $0.epoch } }
+    package var epoch: EpochID { state.withLock { $0.era } }
 
     package var aheadCount: UInt64 { ahead.value }
 
-    package func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID { epoch }
+    package func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID {
+        let issued = EpochID(packed: issued.load(ordering: .acquiring))
+        // A position of one era gets no name of another: while one begins, that of its own.
+        guard epoch.ordinal == eraOrdinal.load(ordering: .relaxed),
+            issued.ordinal >= epoch.ordinal
+        else { return epoch }
+        return issued
+    }
 
-    package func isKnown(_ cursor: Cursor) -> Bool { true }
+    package func isKnown(_ cursor: Cursor) -> Bool {
+        guard find != nil else { return true }
+        return state.withLock { $0.ledger.verdict(on: cursor, head: head()) != .provesLostTail }
+    }
 
-    package func find(_ cursor: Cursor) {}
+    package func find(_ cursor: Cursor) async throws {
+        if let find, !isKnown(cursor) { try await find() }
+    }
 
-    /// Issues cursors of a new epoch from now on.
-    func handOut(_ epoch: EpochID) {
-        state.withLock { state in
-            if epoch.ordinal > state.epoch.ordinal { state.epoch = epoch }
+    /// Begins an epoch that the log has. Called on one thread.
+    ///
+    /// - Parameter announce: Called with the new era, if the epoch begins one, before a cursor of it is
+    ///   issued.
+    func open(
+        _ epoch: EpochLedger.Epoch, voidsOlder: Bool, announce: (_ era: EpochID) -> Void
+    ) {
+        let beginsEra = state.withLock { state in
+            // After a cursor proved a lost tail, the ledger has it already.
+            if state.ledger.current?.id != epoch.id {
+                state.ledger.open(epoch, voidsOlder: voidsOlder)
+            }
+            return state.ledger.epochs.count == 1 && state.era != epoch.id
         }
+        if beginsEra {
+            announce(epoch.id)
+            state.withLock { $0.era = epoch.id }
+            eraOrdinal.store(epoch.id.ordinal, ordering: .relaxed)
+        }
+        issued.store(epoch.id.packed, ordering: .releasing)
     }
 
     package func judge(_ cursor: Cursor) -> JudgedCursor {
@@ -66,18 +109,29 @@ package final class EpochHistory: CursorHistory {
             case .holds(let sequence): point = .after(sequence)
             case .isVoid: break
             case .provesLostTail:
+                guard let onLostTail = state.onLostTail else { break }
                 _ = state.ledger.replaceAll(
                     provedBy: cursor, head: head(), nonce: .random(in: .min ... .max),
                     now: clock.wallSeconds())
-                lostTail = state.onLostTail
+                lostTail = onLostTail
             }
-            let epoch = state.ledger.current?.id ?? state.epoch
-            return (JudgedCursor(point: point, epoch: epoch), lostTail)
+            let era = state.ledger.epochs.first?.id ?? state.era
+            return (JudgedCursor(point: point, epoch: era), lostTail)
         }
         if let lostTail {
             ahead.increment()
             lostTail(judged.epoch)
         }
         return judged
+    }
+}
+
+extension EpochID {
+    fileprivate var packed: UInt64 { UInt64(ordinal) << 32 | UInt64(nonce) }
+
+    fileprivate init(packed: UInt64) {
+        self.init(
+            ordinal: UInt32(truncatingIfNeeded: packed >> 32),
+            nonce: UInt32(truncatingIfNeeded: packed))
     }
 }

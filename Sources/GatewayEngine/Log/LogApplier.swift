@@ -8,7 +8,7 @@ import WidgetModel
 enum LogEffect: Sendable {
     /// The changes of a post.
     case changes(AppliedPost)
-    /// An operator's reload.
+    /// An operator's reload, or an entry that changes nothing.
     case reload(LogEntry, ReloadTrace?)
     /// A catalog that came into force.
     case catalog(LogEntry, RuleSet, CatalogDocument)
@@ -18,17 +18,38 @@ enum LogEffect: Sendable {
     case registration(AppliedRegistration)
     /// The removal of clients.
     case clientsRemoved([ClientKey])
+    /// A client was seen by another gateway, at a time in milliseconds since 1970.
+    case seen(ClientKey, at: Int64)
+    /// The beginning of an epoch.
+    case epoch(EpochLedger.Epoch, voidsOlder: Bool)
 }
 
 /// The changes of one post as they were stored.
 struct AppliedPost: Sendable {
-    let messages: [LogMessage]
-    let decisions: [(sequence: UInt64, decision: RuleSet.Decision)]
+    private(set) var messages: [LogMessage]
+    private(set) var decisions: [(sequence: UInt64, decision: RuleSet.Decision)]
     /// The rules that decided them.
     let ruleSet: RuleSet
     /// The time in milliseconds since 1970.
     let acceptedAt: Int64
     let traced: PostTrace.Decided?
+
+    init(
+        messages: [LogMessage], decisions: [(sequence: UInt64, decision: RuleSet.Decision)],
+        ruleSet: RuleSet, acceptedAt: Int64, traced: PostTrace.Decided?
+    ) {
+        self.messages = messages
+        self.decisions = decisions
+        self.ruleSet = ruleSet
+        self.acceptedAt = acceptedAt
+        self.traced = traced
+    }
+
+    /// Adds the changes behind these.
+    mutating func append(_ other: AppliedPost) {
+        messages += other.messages
+        decisions += other.decisions
+    }
 }
 
 /// A registration as it was stored.
@@ -59,17 +80,19 @@ package final class LogApplier: Sendable {
     private let accepted: AcceptedChanges
     private let metrics: GatewayMetrics
     private let publisher: LogPublisher
+    private let epochs: EpochHistory
     private let pending = Mutex(Pending())
 
     init(
         registry: Registry, catalogs: AppCatalogs, accepted: AcceptedChanges,
-        metrics: GatewayMetrics, publisher: LogPublisher
+        metrics: GatewayMetrics, publisher: LogPublisher, epochs: EpochHistory
     ) {
         self.registry = registry
         self.catalogs = catalogs
         self.accepted = accepted
         self.metrics = metrics
         self.publisher = publisher
+        self.epochs = epochs
     }
 
     /// The number of event loops that receive each message.
@@ -106,6 +129,14 @@ package final class LogApplier: Sendable {
         case .clientsRemoved(let keys):
             for key in keys { registry.remove(key) }
             add(keys.map { .removed($0) })
+        case .seen(let key, let at): registry.noteSeen(key, now: at, isStored: true)
+        case .epoch(let epoch, let voidsOlder):
+            // Behind the entries of its commit.
+            publish()
+            epochs.open(epoch, voidsOlder: voidsOlder) { era in
+                registry.forgetHearing()
+                publisher.publish(era)
+            }
         }
     }
 

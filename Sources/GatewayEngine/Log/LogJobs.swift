@@ -14,6 +14,8 @@ package struct LogJobs: Sendable {
     let quota: AppQuota
     let applier: LogApplier
     let clock: GatewayClock
+    /// The number of epochs that are kept.
+    let epochsMax: Int
 
     /// Puts what a job wrote in force once it is durable.
     private func applying<Turn: LogTurn & ~Copyable>(
@@ -201,6 +203,18 @@ package struct LogJobs: Sendable {
         catalogs.stage(at: entry.sequence) { $0.remove(app: app, at: entry.sequence) }
         applying(.removal(entry), &turn)
         return (entry.sequence, clients)
+    }
+
+    /// Opens an epoch.
+    ///
+    /// - Parameter epoch: Its name; its ordinal is the least allowed one.
+    package func openEpoch<Turn: LogTurn & ~Copyable>(
+        _ epoch: EpochID, voidsOlder: Bool, _ turn: inout Turn
+    ) throws {
+        let row = try turn.openEpoch(
+            id: UInt64(epoch.nonce), atLeast: Int64(epoch.ordinal), at: nil,
+            now: clock.wallMilliseconds(), voidsOlder: voidsOlder, kept: epochsMax)
+        applying(.epoch(EpochLedger.Epoch(row), voidsOlder: voidsOlder), &turn)
     }
 
     // MARK: Registrations

@@ -50,6 +50,13 @@ package protocol LogTurn: ~Copyable {
     /// Removes registrations of clients unseen since a time, at most `limit`; returns their keys.
     mutating func deleteRegistrations(unseenSince: Int64, limit: Int) throws -> [RegistrationKey]
 
+    /// Opens an epoch at the end of the log; see
+    /// ``StoreTransaction/openEpoch(id:atLeast:at:now:voidsOlder:kept:)``.
+    mutating func openEpoch(
+        id: UInt64, atLeast ordinal: Int64, at sequence: UInt64?, now: Int64, voidsOlder: Bool,
+        kept: Int
+    ) throws -> EpochRow
+
     /// Calls a closure once everything of the commit is durable, in the order of the jobs, before a
     /// caller receives a result; never if the job or the commit fails.
     mutating func afterCommit(_ effect: @escaping @Sendable () -> Void)

@@ -92,7 +92,7 @@ package final class PushLoop: @unchecked Sendable {
     /// Push problems that need an operator.
     package let events = PushAlerts()
     let clock: GatewayClock
-    private let registry: Registry
+    let registry: Registry
     private let metrics: GatewayMetrics
     private let logger: Logger
     private let tracing: GatewayTracing?
@@ -102,6 +102,7 @@ package final class PushLoop: @unchecked Sendable {
     private let reachedPosition: Atomic<UInt64>
     private let lastStatusCounts = Mutex(PushScheduler.StatusCounts())
     var scheduler: PushScheduler
+    var duty: Duty
     /// `nil` if no other node pushes to the clients.
     var partitions: PushPartitions?
     var contacts = ClientContacts()
@@ -110,7 +111,7 @@ package final class PushLoop: @unchecked Sendable {
     private var dependencies: Dependencies?
     /// The epoch of the cursors that pushes carry.
     private var epoch: EpochID
-    private var attempts: [PushAttemptRow] = []
+    var attempts: [PushAttemptRow] = []
     private var timer: (at: Int64, task: Task<Void, Never>)?
     /// Events taken from the inbox that have not been applied yet.
     private var pending = CircularBuffer<Event>()
@@ -124,13 +125,17 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Creates a loop that sends no push before ``start(_:)``.
     ///
-    /// - Parameter partitions: The clients that the node pushes to; `nil` for all.
+    /// - Parameters:
+    ///   - partitions: The clients that the node pushes to; `nil` for all.
+    ///   - rests: Whether it waits for ``lead(from:)``.
     package init(
         loop: any EventLoop, scheduler: PushScheduler, partitions: PushPartitions? = nil,
-        registry: Registry, epoch: EpochID, clock: GatewayClock, metrics: GatewayMetrics,
+        rests: Bool = false, registry: Registry, epoch: EpochID, clock: GatewayClock,
+        metrics: GatewayMetrics,
         tracing: GatewayTracing?, logger: Logger, pushLogger: Logger
     ) {
         self.loop = loop
+        duty = rests ? .resting : .pushing
         self.partitions = partitions
         self.registry = registry
         self.epoch = epoch
@@ -181,9 +186,9 @@ package final class PushLoop: @unchecked Sendable {
         -> PushScheduler.Resent
     {
         try await loop.submit { [self] in
-            guard let dependencies, !isStopping, dependencies.storage.shared?.mayPush ?? true else {
-                return .busy
-            }
+            guard let dependencies, !isStopping, case .pushing = duty,
+                dependencies.storage.shared?.mayPush ?? true
+            else { return .busy }
             let resent = scheduler.resend(key, channel: channel, now: now)
             act()
             return resent
@@ -238,12 +243,14 @@ package final class PushLoop: @unchecked Sendable {
     private static let turnNanoseconds: Int64 = 2_000_000
 
     /// Applies events in order; continues in a later turn if that takes long.
-    private func takeEvents() {
+    func takeEvents() {
         let began = gateway_thread_cpu_nanoseconds()
         let now = now
         var hasTime = true
         while hasTime {
-            if takeInbox(), let event = pending.popFirst() {
+            if restorePortion(now: now) {
+                // Before the events that came meanwhile.
+            } else if takeInbox(), let event = pending.popFirst() {
                 apply(event, now: now)
             } else if !restoreClients(now: now) {
                 break
@@ -275,7 +282,7 @@ package final class PushLoop: @unchecked Sendable {
             scheduler.apply(entry, now: now)
         case .log(.registered(let record, let app, _)):
             let key = ClientKey(app: app, client: record.client)
-            guard partitions?.registered(record, key) ?? true else { break }
+            guard case .pushing = duty, partitions?.registered(record, key) ?? true else { break }
             let seen = registry.client(key)
             scheduler.registered(
                 record, app: app,
@@ -319,15 +326,21 @@ package final class PushLoop: @unchecked Sendable {
     /// Marks everything as owed to all clients, on disk too, because the log lost a tail.
     private func begin(_ epoch: EpochID, now: Int64) {
         self.epoch = epoch
+        forgetPositions(now: now)
+    }
+
+    func forgetPositions(now: Int64) {
         scheduler.forgetPositions(now: now)
-        guard let store = dependencies?.storage.store else { return }
+        guard case .pushing = duty, let store = dependencies?.storage.store else { return }
         // Once this is stored, the next start need not repeat it.
         let changed = scheduler.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
         scheduler.putBack(changed.filter { $0.saved == nil }.map { $0.key })
         let rows = changed.map { PushClientRow($0.key, $0.saved) }
-        DispatchQueue.global().async { [logger] in
+        Task { [logger] in
             do {
-                try store.replaceVoidPositions(with: rows)
+                _ = try await store.write(cost: 1_024 * rows.count) {
+                    try $0.replaceVoidPositions(with: rows)
+                }
             } catch {
                 logger.error(
                     "cannot replace void push positions",
@@ -433,7 +446,7 @@ package final class PushLoop: @unchecked Sendable {
                 reason: report.reason ?? outcome.rawValue,
                 topics: alert == .pairingRefused ? order.topics(of: report) : nil, dependencies)
         }
-        if dependencies?.storage.store != nil {
+        if case .pushing = duty, dependencies?.storage.store != nil {
             record(order, report, outcome, milliseconds: now - began)
         }
         scheduler.finished(
@@ -536,6 +549,7 @@ package final class PushLoop: @unchecked Sendable {
     }
 
     private func takeBatch() -> Batch {
+        guard case .pushing = duty else { return Batch(clients: [], attempts: []) }
         let clients = scheduler.takeChanged(
             limit: Self.savedMax, now: now, wall: clock.wallMilliseconds())
         defer { attempts.removeFirst(min(attempts.count, Self.savedMax)) }

@@ -10,27 +10,12 @@ extension PushScheduler {
         _ registry: Registry, clock: GatewayClock
     ) throws {
         self.init(shard, terms: terms, hash: hash)
-        var saved: [ClientKey: PushScheduler.SavedClient] = [:]
-        try store.pushClients { rows in
-            for row in rows {
-                guard let payload = row.payload else { continue }
-                saved[ClientKey(app: row.key.app, client: row.key.client)] =
-                    try UnreadableRow.naming("the state of pushes to", row.key) {
-                        try PushClientPayload.read(payload)
-                    }
-            }
-        }
         let (now, wall) = (clock.now(), clock.wallMilliseconds())
         let clear = try min(store.pushesClearUpTo(), position)
-        for (key, record) in registry.pushable {
-            let state = saved.removeValue(forKey: key)
+        for client in try Self.clients(in: store, registry) {
             restore(
-                record, app: key.app, state, clear: state == nil ? 0 : clear, now: now, wall: wall)
-        }
-        // Clients whose last address went are owed what they miss until they have another.
-        for (key, state) in saved {
-            guard let record = registry.record(key) else { continue }
-            restore(record, app: key.app, state, clear: clear, now: now, wall: wall)
+                client.record, app: client.key.app, client.saved,
+                clear: client.saved == nil ? 0 : clear, now: now, wall: wall)
         }
         if try store.hasVoidPositions() {
             // A tail of the log is lost, and clients that only receive pushes present no cursor
@@ -41,6 +26,33 @@ extension PushScheduler {
                 with: changed.map { PushClientRow($0.key, $0.saved) })
         }
         lookAtRestored(now: now)
+    }
+
+    /// Returns the clients that can be pushed to, in the order in which they are restored, with the
+    /// state that a store has of them. Blocks.
+    static func clients(
+        in store: SQLiteStore, _ registry: Registry
+    ) throws -> [PushLoop.RestoredClient] {
+        var saved: [ClientKey: PushScheduler.SavedClient] = [:]
+        try store.pushClients { rows in
+            for row in rows {
+                guard let payload = row.payload else { continue }
+                saved[ClientKey(app: row.key.app, client: row.key.client)] =
+                    try UnreadableRow.naming("the state of pushes to", row.key) {
+                        try PushClientPayload.read(payload)
+                    }
+            }
+        }
+        var clients = registry.pushable.map { key, record in
+            PushLoop.RestoredClient(
+                key: key, record: record, saved: saved.removeValue(forKey: key))
+        }
+        // Clients whose last address went are owed what they miss until they have another.
+        for (key, state) in saved {
+            guard let record = registry.record(key) else { continue }
+            clients.append(PushLoop.RestoredClient(key: key, record: record, saved: state))
+        }
+        return clients
     }
 }
 

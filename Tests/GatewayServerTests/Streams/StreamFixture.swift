@@ -51,10 +51,12 @@ final class StreamFixture: Sendable {
     ///   - store: An open store; `nil` creates one in memory.
     ///   - clients: The clients that may open streams.
     ///   - pushes: Whether the gateway pushes, on the first of its loops.
+    ///   - isShared: Whether it is one of several gateways, as if it had always caught up.
     ///   - configure: Changes the configuration.
     init(
         _ store: SQLiteStore? = nil, clients: [String] = ["phone", "tablet"],
         clock: GatewayClock = .system, pushes: Bool = false,
+        isShared: Bool = false,
         configure: (inout GatewayOperations.GatewayConfiguration) -> Void = { _ in }
     ) throws {
         let store = try store ?? SQLiteStore(inMemory: StoreConfiguration())
@@ -74,7 +76,8 @@ final class StreamFixture: Sendable {
             services: EngineServices(
                 signer: signer, metrics: metrics, tlsSettings: TLSServerSettings(),
                 eventLoops: Array(group.makeIterator()), clock: clock,
-                logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() }))
+                logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() }),
+            barrier: isShared ? { @Sendable in } : nil)
         (loops, cursors) = (engine.loops, engine.cursors)
         // A client certificate with the client's name takes the place of its token.
         let grants = clients.map {

@@ -1,0 +1,183 @@
+import Foundation
+import GatewayCore
+import GatewayPush
+import GatewayRecords
+import GatewayTestSupport
+import Synchronization
+import Testing
+import WidgetModel
+
+@testable import GatewayEngine
+@testable import GatewayStorage
+
+/// A gateway that repeats another one's store answers as that one does.
+@Suite struct ReplicaTests {
+    @Test func aReplicaTellsPollsAndStreamsWhatTheLeaderTells() async throws {
+        let pair = try await ReplicaPair()
+        try await pair.leader.putCatalog()
+        let cursor = try await pair.leader.register("phone")
+        try await pair.leader.register("tablet", character: "cat", account: "2")
+        #expect(try await pair.poll("phone", since: cursor).stale == [])
+        let reader = try await pair.replica.open(
+            try pair.replica.admit("tablet", since: cursor), on: 1)
+
+        try await pair.leader.change("Character", "panda")
+        try await pair.leader.change("Account", "2")
+        let first = try await pair.poll("phone", since: cursor)
+        #expect(first.stale == ["detail panda"])
+        #expect(try await reader.said().stale == ["status"])
+
+        // Another registration, whose stream is open at the replica.
+        try await pair.leader.register("tablet", character: "panda", account: "2")
+        try await pair.follow()
+        try await pair.leader.change("Character", "panda")
+        try await pair.leader.change("Character", "cat")
+        _ = try await pair.poll("phone", since: first.cursor)
+        #expect(try await reader.said().stale.last == "detail panda")
+
+        // Reloads, a catalog with other rules, and removals.
+        _ = try await pair.leader.engine.changes.reload(.kind("status"), app: StreamFixture.app)
+        let second = try await pair.poll("phone", since: first.cursor)
+        #expect(second.stale.sorted() == ["detail panda", "status"])
+        try await pair.leader.putCatalog(
+            StreamFixture.catalog.replacingOccurrences(
+                of: "entity: Account", with: "entity: Character"))
+        try await pair.leader.change("Character", "dog")
+        _ = try await pair.poll("phone", since: second.cursor)
+        try await pair.leader.engine.clients.remove(StreamFixture.key("tablet"))
+        try await pair.follow()
+        try await eventually("the stream of a removed client ends") {
+            try await reader.said().isEnded
+        }
+        #expect(pair.replica.engine.registry.record(StreamFixture.key("tablet")) == nil)
+        _ = try await pair.leader.engine.changes.removeApp(StreamFixture.app)
+        try await pair.follow()
+        #expect(pair.replica.engine.catalogs.document(of: StreamFixture.app) == nil)
+        #expect(pair.replica.engine.registry.count == 0)
+        #expect(pair.replica.store.usage == pair.leader.store.usage)
+        try await pair.stop()
+    }
+
+    @Test func aPlainEpochChangesNamesAndAVoidOneEverything() async throws {
+        let pair = try await ReplicaPair()
+        try await pair.leader.putCatalog()
+        let cursor = try await pair.leader.register("phone")
+        try await pair.follow()
+        let reader = try await pair.replica.open(try pair.replica.admit("phone", since: cursor))
+        let era = pair.replica.cursors.epoch
+
+        // Another gateway leads, and nothing was lost.
+        try await pair.openEpoch(2)
+        #expect(pair.replica.cursors.epoch == era)
+        let second = try await pair.poll("phone", since: cursor)
+        #expect(second.stale == [])
+        #expect(Cursor(text: second.cursor)?.epoch.ordinal == 2)
+        #expect(try await reader.said().stale == [])
+
+        // A cursor that only the leader can know: the replica does not void anything.
+        let seal = CursorSeal(try StoreHashes(secret: pair.replica.store.secret).stored)
+        let unknown = seal.cursor(EpochID(ordinal: 9, nonce: 9), 1_000).text
+        let answer = try await pair.replica.poll(
+            try pair.replica.admit("phone", since: unknown, stream: false))
+        #expect(answer.stale == ["all"])
+        #expect(pair.replica.cursors.epoch == era)
+        #expect(try await reader.said().stale == [])
+
+        try await pair.openEpoch(30, voidsOlder: true)
+        try await eventually("everything is stale") {
+            try await reader.said().stale == ["all"]
+        }
+        #expect(try await pair.poll("phone", since: second.cursor).stale == ["all"])
+        let third = try await pair.poll("phone", since: nil)
+        #expect(try await pair.poll("phone", since: third.cursor).stale == [])
+        try await pair.stop()
+    }
+
+    @Test func aReplicaThatStartsAgainIsAsItWas() async throws {
+        let pair = try await ReplicaPair()
+        try await pair.leader.putCatalog()
+        let cursor = try await pair.leader.register("phone")
+        try await pair.leader.change("Character", "panda")
+        try await pair.openEpoch(2)
+        let before = try await pair.poll("phone", since: cursor)
+        let again = try StreamFixture(pair.replica.store, isShared: true)
+        let after = try await again.poll(try again.admit("phone", since: cursor, stream: false))
+        #expect(after.stale == before.stale)
+        #expect(after.cursor == before.cursor)
+        try await pair.stop()
+    }
+
+    /// Accepts every push, and counts them.
+    private final class Pushes: PushSender {
+        let count = Mutex(0)
+
+        func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
+            count.withLock { $0 += 1 }
+            finished(PushReport(result: .apns(.delivered)))
+        }
+    }
+
+    private static let address: JSONValue = [
+        "type": "apns", "pushType": "widgets", "token": .string(String(repeating: "0a", count: 32)),
+        "environment": "production",
+    ]
+
+    @Test func pushesGoOnWhereTheLeaderThatPushedLeftThem() async throws {
+        let clock = HeldClock()
+        let pair = try await ReplicaPair(clock: clock.gateway, pushes: true)
+        let senders = [Pushes(), Pushes()]
+        let loops = try [pair.leader, pair.replica].map { try #require($0.engine.push) }
+        for (index, fixture) in [pair.leader, pair.replica].enumerated() {
+            loops[index].start(
+                PushLoop.Dependencies(
+                    storage: .embedded(fixture.store), drop: { _, _ in },
+                    sender: { _ in senders[index] }, acceptTime: { _ in nil }))
+        }
+        /// Lets hours pass at both, with everything that becomes due in them.
+        func wait() async throws {
+            let end = clock.now + 6 * 3_600_000
+            while clock.now < end {
+                var next = end
+                for loop in loops {
+                    while try await !loop.isCaughtUp() { await Task.yield() }
+                    let due = try await loop.ask { scheduler, _ in scheduler.nextDue } ?? end
+                    next = min(next, max(due, clock.now + 1))
+                }
+                clock.advance(to: next)
+            }
+        }
+        try await loops[0].lead(from: pair.leader.store)
+        try await pair.leader.putCatalog()
+        try await pair.leader.register("phone", delivery: [Self.address])
+        try await pair.leader.register("tablet", character: "cat", account: "2")
+        let sequence = try await pair.leader.change("Character", "panda")
+        try await pair.follow()
+        try await eventually("it is pushed") {
+            try await wait()
+            return senders[0].count.withLock { $0 == 1 }
+        }
+        try await eventually("that is stored") {
+            try pair.leader.store.pushesClearUpTo() == sequence
+        }
+        try await pair.follow()
+        #expect(senders[1].count.withLock { $0 } == 0)
+        #expect(try await loops[1].ask { scheduler, _ in scheduler.keys.isEmpty })
+
+        await loops[0].rest()
+        try await loops[1].lead(from: pair.replica.store)
+        try await wait()
+        // What was pushed is not pushed again.
+        #expect(senders.map { $0.count.withLock { $0 } } == [1, 0])
+        let next = try await pair.leader.change("Character", "panda")
+        try await pair.follow()
+        while loops.contains(where: { $0.position < next }) { await Task.yield() }
+        try await eventually("the other one pushes") {
+            try await wait()
+            return senders[1].count.withLock { $0 == 1 }
+        }
+        #expect(senders[0].count.withLock { $0 } == 1)
+        for loop in loops { await loop.stop {} }
+        clock.end()
+        try await pair.stop()
+    }
+}
