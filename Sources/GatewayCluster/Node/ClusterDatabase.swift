@@ -172,7 +172,7 @@ enum ClusterDatabase {
     }
 
     /// Takes the lease in place of a generation; returns the new one, or `nil` if another node was
-    /// faster.
+    /// faster, or the one that holds it has renewed it since.
     static func take(
         _ node: String, from generation: Int64, _ connection: ClusterConnection
     ) throws(PostgresError) -> Int64? {
@@ -180,8 +180,15 @@ enum ClusterDatabase {
             """
             UPDATE timeline.leader SET node = $1, generation = generation + 1,
               until = clock_timestamp() + $2::bigint * interval '1 ms'
-            WHERE generation = $3 RETURNING generation
-            """, [.text(node), .integer(Lease.duration), .integer(generation)]
+            WHERE generation = $3
+              AND (node = $1 OR until < clock_timestamp()
+                OR until > clock_timestamp() + $4::bigint * interval '1 ms')
+            RETURNING generation
+            """,
+            [
+                .text(node), .integer(Lease.duration), .integer(generation),
+                .integer(Lease.leftMax),
+            ]
         ).first?.integer(0)
     }
 

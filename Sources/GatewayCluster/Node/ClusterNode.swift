@@ -63,7 +63,8 @@ package final class ClusterNode: StoreReplication {
         }
     }
 
-    /// What the gateway around the node does.
+    /// What the gateway around the node does. The lease is renewed between two calls only, so that each
+    /// must return soon.
     package struct Hooks: Sendable {
         /// Repeats a batch in the store; see ``StoreTransaction/repeatOperations(_:to:from:)``.
         let repeatBatch:
@@ -98,8 +99,8 @@ package final class ClusterNode: StoreReplication {
 
     private struct State {
         var position: ClusterPosition
-        /// The position before the last append.
-        var previous: ClusterPosition?
+        /// `nil` until it is open; it owns this node.
+        weak var store: SQLiteStore?
         var leading: Leading?
         /// The time until which this node may write.
         var leadsUntil = Int64.min
@@ -134,8 +135,10 @@ package final class ClusterNode: StoreReplication {
 
     deinit { if wakeUp >= 0 { close(wakeUp) } }
 
-    /// Goes on at the position that the store has.
-    func begin(at position: ClusterPosition) { state.withLock { $0.position = position } }
+    /// Goes on where a store ends, whose replication this is.
+    func begin(at position: ClusterPosition, in store: SQLiteStore) {
+        state.withLock { ($0.position, $0.store) = (position, store) }
+    }
 
     // MARK: The store's writer
 
@@ -161,16 +164,11 @@ package final class ClusterNode: StoreReplication {
             if let error = error as? PostgresError, error.wroteNothing { throw .notLeading }
             throw .unconfirmed(reason: "\(error)")
         }
-        state.withLock { ($0.position, $0.previous) = (position, previous) }
+        state.withLock { $0.position = position }
         return position.data
     }
 
-    package func diverged() {
-        state.withLock { state in
-            if let previous = state.previous { state.position = previous }
-        }
-        abandon("the store did not commit what the log has")
-    }
+    package func diverged() { abandon("the store did not commit what the log has") }
 
     private func abandon(_ reason: String) {
         logger.warning("this node takes over from itself", metadata: ["reason": "\(reason)"])
@@ -242,7 +240,6 @@ package final class ClusterNode: StoreReplication {
             } catch {
                 logger.warning("the cluster's database is away", metadata: ["reason": "\(error)"])
                 state.withLock { $0.objection = "\(error)" }
-                // Waits may be written under another generation once the lease is taken anew.
                 await stopLeading(&lease, hooks)
                 expel(all: false)
                 failures = min(failures + 1, 6)
@@ -251,13 +248,25 @@ package final class ClusterNode: StoreReplication {
         }
     }
 
+    /// Writes no more, and follows from where the store is: it may lack what it appended last.
     private func stopLeading(_ lease: inout Lease, _ hooks: Hooks) async {
         lease.abandon()
         let wasLeading = state.withLock { state in
             defer { (state.leading, state.leadsUntil, state.mustRetake) = (nil, .min, false) }
             return state.leadsUntil != .min
         }
-        if wasLeading { await hooks.follow() }
+        guard wasLeading else { return }
+        if let reached = try? storedPosition { state.withLock { $0.position = reached } }
+        await hooks.follow()
+    }
+
+    private var storedPosition: ClusterPosition {
+        get throws {
+            let store = state.withLock { $0.store }
+            guard let position = try store?.replicationPosition().flatMap(ClusterPosition.init)
+            else { throw Fault.mustBeginAnew(reason: "the store has no position") }
+            return position
+        }
     }
 
     private func pause(milliseconds: Int64) {
@@ -333,7 +342,13 @@ package final class ClusterNode: StoreReplication {
                 }
                 continue
             case .lead(let generation):
-                try await lead(generation, until: lease.leadsUntil ?? .min, view, hooks)
+                // The writer's own.
+                let appending = try connect()
+                state.withLock { state in
+                    state.leading = Leading(connection: appending, generation: generation)
+                    state.leadsUntil = lease.leadsUntil ?? .min
+                }
+                try await hooks.lead(view.isShortened)
                 if view.isShortened { try ClusterDatabase.forgetLoss(connection) }
                 continue
             case .follow:
@@ -380,24 +395,16 @@ package final class ClusterNode: StoreReplication {
     private func repeatBatch(_ batch: ClusterDatabase.Batch, _ hooks: Hooks) async throws {
         let body = try configuration.seal.open(
             batch.body, for: ClusterDatabase.place(of: batch.position))
-        let previous = position
-        // What this node appended itself is in its store, or is about to be.
+        // What this node appended itself is in its store, or is about to be: then nothing is done.
         try await hooks.repeatBatch(
-            try StoreOperation.list(body), batch.position.data, previous.data)
-        state.withLock { state in
-            if state.position == previous { state.position = batch.position }
+            try StoreOperation.list(body), batch.position.data, position.data)
+        let reached = try storedPosition
+        guard reached.number >= batch.position.number else {
+            throw Fault.mustBeginAnew(reason: "the store does not repeat the log")
         }
-    }
-
-    private func lead(
-        _ generation: Int64, until: Int64, _ view: ClusterDatabase.View, _ hooks: Hooks
-    ) async throws {
-        let connection = try connect()
         state.withLock { state in
-            state.leading = Leading(connection: connection, generation: generation)
-            state.leadsUntil = until
+            if state.position.number < reached.number { state.position = reached }
         }
-        try await hooks.lead(view.isShortened)
     }
 
     /// Ends the waits that have lasted too long, or all.

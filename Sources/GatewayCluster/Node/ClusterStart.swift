@@ -67,7 +67,7 @@ package struct ClusterStart: Sendable {
             _ = try ClusterDatabase.present(configuration, at: present, generation: nil, connection)
             let (view, _) = try ClusterDatabase.look(connection, from: present)
             if view.ownID == present.id {
-                node.begin(at: present)
+                node.begin(at: present, in: store)
                 self.store = store
                 return
             }
@@ -88,7 +88,8 @@ package struct ClusterStart: Sendable {
         _ = try await self.store.writeLocally(cost: 0) {
             try $0.setReplicationPosition(nowhere.data)
         }
-        node.begin(at: try await Self.load(into: self.store, log, configuration.seal, connection))
+        let position = try await Self.load(into: self.store, log, configuration.seal, connection)
+        node.begin(at: position, in: self.store)
     }
 
     /// Returns the position of a store in a log; `nil` if the store is empty.
