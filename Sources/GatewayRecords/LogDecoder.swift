@@ -8,6 +8,8 @@ package struct LogDecoder: Sendable {
     /// The catalogs in force.
     package private(set) var catalogs: CatalogState
     private let hashes: StoreHashes
+    /// The time of the last change as a text, which the changes of a post share.
+    private var acceptedTime: (at: Int64, text: String) = (0, timestamp(0))
 
     package init(catalogs: CatalogState, hashes: StoreHashes) {
         self.catalogs = catalogs
@@ -38,7 +40,7 @@ package struct LogDecoder: Sendable {
             urgency = change.urgency
             body = catalogs.decider.replay(
                 change, app: row.app,
-                cause: cause ?? ChangeCause(time: timestamp(row.acceptedAt)))
+                cause: cause ?? ChangeCause(time: time(of: row)))
         case .catalog:
             body = try catalog.map { .catalog(try install($0)) } ?? .removal
         case .removal:
@@ -53,5 +55,12 @@ package struct LogDecoder: Sendable {
         return LogEntry(
             sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt, urgency: urgency,
             body: body)
+    }
+
+    private mutating func time(of row: LogRow) -> String {
+        if row.acceptedAt != acceptedTime.at {
+            acceptedTime = (row.acceptedAt, timestamp(row.acceptedAt))
+        }
+        return acceptedTime.text
     }
 }
