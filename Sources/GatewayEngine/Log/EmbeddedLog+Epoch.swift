@@ -28,10 +28,10 @@ extension EmbeddedLog {
                     logger.error(
                         "cannot write the new epoch", metadata: ["error": "\(error)"])
                 }
-                jobs.applier.apply(
-                    .epoch(
-                        EpochLedger.Epoch(id: epoch, openedAt: store.head, isVoid: false),
-                        voidsOlder: true), head: store.head)
+                // Not by `apply`, which only the writer's thread may call.
+                jobs.applier.open(
+                    EpochLedger.Epoch(id: epoch, openedAt: store.head, isVoid: false),
+                    voidsOlder: true)
                 try? await Task.sleep(for: Self.epochRetry)
             }
         }

@@ -133,10 +133,15 @@ package final class LogApplier: Sendable {
         case .epoch(let epoch, let voidsOlder):
             // Behind the entries of its commit.
             publish()
-            epochs.open(epoch, voidsOlder: voidsOlder) { era in
-                registry.forgetHearing()
-                publisher.publish(era)
-            }
+            open(epoch, voidsOlder: voidsOlder)
+        }
+    }
+
+    /// Begins an epoch, and announces the era that it may begin.
+    func open(_ epoch: EpochLedger.Epoch, voidsOlder: Bool) {
+        epochs.open(epoch, voidsOlder: voidsOlder) { era in
+            registry.forgetHearing()
+            publisher.publish(era)
         }
     }
 

@@ -338,7 +338,8 @@ package final class PushLoop: @unchecked Sendable {
         let rows = changed.map { PushClientRow($0.key, $0.saved) }
         Task { [logger] in
             do {
-                _ = try await store.write(cost: 1_024 * rows.count) {
+                // However many there are: a full queue must not refuse them.
+                _ = try await store.write(cost: 256) {
                     try $0.replaceVoidPositions(with: rows)
                 }
             } catch {
