@@ -108,22 +108,6 @@ let package = Package(
         .target(
             name: "GatewayStorage",
             dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
-        // The log of several nodes on one PostgreSQL.
-        .target(
-            name: "GatewayPostgres",
-            dependencies: [
-                "CLinux", "COpenSSL", "CPostgres", "GatewayCore", "GatewaySigning", "WidgetModel",
-                "DequeModule",
-            ],
-            resources: [
-                .embedInCode("Schema/roles.sql"), .embedInCode("Schema/tables.sql"),
-                .embedInCode("Schema/slices.sql"), .embedInCode("Schema/append.sql"),
-                .embedInCode("Schema/partitions.sql"), .embedInCode("Schema/snapshots.sql"),
-                .embedInCode("Schema/secrets.sql"), .embedInCode("Schema/move.sql"),
-                .embedInCode("Schema/history.sql"),
-                .embedInCode("Schema/rights.sql"),
-            ]),
-
         // The settings of a configuration as plain values, for the engine and for their reader.
         .target(
             name: "GatewaySettings",
@@ -149,15 +133,6 @@ let package = Package(
                 "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
                 "CoreMetrics", "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix",
                 "ServiceLifecycle", "Tracing",
-            ]),
-        // The log and the registrations of several gateways, in PostgreSQL.
-        .target(
-            name: "GatewayFleet",
-            dependencies: [
-                "GatewayCore", "GatewayDelivery", "GatewayDocuments", "GatewayEngine",
-                "GatewayPostgres", "GatewayPush", "GatewayRecords", "GatewaySettings",
-                "GatewaySigning", "GatewayStorage", "GatewayTLS", "WidgetModel",
-                "Logging", "NIOCore", "ServiceLifecycle",
             ]),
         // Requests, routes and their contract.
         .target(
@@ -193,22 +168,16 @@ let package = Package(
         .target(
             name: "GatewayCluster",
             dependencies: [
-                "CLinux", "COpenSSL", "CPostgres", "GatewayPostgres", "GatewayStorage", "Logging",
+                "CLinux", "COpenSSL", "CPostgres", "GatewayStorage", "Logging",
             ],
             resources: [.embedInCode("Rows/schema.sql")]),
-        // The operator's work on a cluster's database; only the gateway's own program has it.
-        .target(
-            name: "FleetAdministration",
-            dependencies: [
-                "GatewayFleet", "GatewayPostgres", "GatewayRecords", "GatewaySigning",
-                "GatewayStorage", "WidgetModel",
-            ]),
         // Composition: one gateway, from the configuration to the ports.
         .target(
             name: "GatewayServer",
             dependencies: [
                 "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayEngine",
-                "GatewayFleet", "GatewayHTTP", "GatewayOperations", "GatewayPostgres",
+                "GatewayCluster", "GatewayDocuments", "GatewayHTTP", "GatewayOperations",
+                "CurlMulti",
                 "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics",
                 "OpenTelemetry", "WidgetModel",
                 "CoreMetrics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
@@ -238,8 +207,8 @@ let package = Package(
         .executableTarget(
             name: "timeline-gateway",
             dependencies: [
-                "CLinux", "CurlMulti", "FleetAdministration", "GatewayEngine", "GatewayFleet",
-                "GatewayOperations", "GatewayServer", "GatewaySettings", "GatewaySigning",
+                "CLinux", "CurlMulti", "GatewayCluster", "GatewayEngine", "GatewayOperations",
+                "GatewayRecords", "GatewayServer", "GatewaySettings", "GatewaySigning",
                 "WidgetModel",
                 "ArgumentParser", "Logging",
             ]),
@@ -281,7 +250,7 @@ let package = Package(
         .executableTarget(
             name: "gateway-faults",
             dependencies: [
-                "ClusterTestSupport", "GatewayPostgres", "GatewaySigning", "GatewayTestSupport",
+                "ClusterTestSupport", "GatewayCluster", "GatewaySigning", "GatewayTestSupport",
                 "WidgetModel", "ArgumentParser",
             ]),
 
@@ -301,7 +270,7 @@ let package = Package(
         .target(
             name: "ClusterTestSupport",
             dependencies: [
-                "APNsSimulator", "GatewayPostgres", "GatewaySigning", "GatewayTestSupport",
+                "APNsSimulator", "GatewayCluster", "GatewaySigning", "GatewayTestSupport",
                 "GatewayTLS", "WidgetModel",
             ]),
         .testTarget(name: "WidgetModelTests", dependencies: ["GatewayTestSupport", "WidgetModel"]),
@@ -337,20 +306,10 @@ let package = Package(
                 "GatewayCore", "GatewayStorage", "GatewayTestSupport", "WidgetModel", "GRDB",
             ]),
         .testTarget(
-            name: "GatewayPostgresTests",
-            dependencies: [
-                "APNsSimulator", "CPostgres", "ClusterTestSupport", "FleetAdministration",
-                "GatewayCluster", "GatewayCore", "GatewayDelivery",
-                "GatewayEngine", "GatewayFleet", "GatewayPostgres", "GatewayRecords",
-                "GatewaySettings",
-                "GatewaySigning", "GatewayStorage", "GatewayTLS", "GatewayTestSupport",
-                "WidgetModel", "timeline-gateway", "Logging", "NIOCore", "NIOPosix",
-            ]),
-        .testTarget(
             name: "GatewayClusterTests",
             dependencies: [
-                "ClusterTestSupport", "GatewayCluster", "GatewayPostgres", "GatewayStorage",
-                "GatewayTestSupport", "GRDB", "Logging",
+                "APNsSimulator", "ClusterTestSupport", "GatewayCluster", "GatewayStorage",
+                "GatewayTestSupport", "WidgetModel", "timeline-gateway", "GRDB", "Logging",
             ]),
         .testTarget(
             name: "APNsSimulatorTests",

@@ -1,5 +1,5 @@
 import Foundation
-import GatewayPostgres
+import GatewayCluster
 import GatewayTestSupport
 import Synchronization
 
@@ -13,6 +13,8 @@ package final class ClusterFixture: Sendable {
 
     /// The application name of a standby, which the primary's quorum names.
     private static let standbyName = "standby"
+    /// The key of every cluster.
+    static let key = Array(0..<UInt8(Seal.keyBytes))
     private let servers: Mutex<Servers>
     private let database: String
 
@@ -26,21 +28,21 @@ package final class ClusterFixture: Sendable {
     ///   - hasQuorum: Whether to start a standby and to commit with its confirmation.
     ///   - hasServer: Whether to start a server that the test may pause or kill.
     ///   - isOnDisk: Whether the files of such a server are on a disk, and never in memory.
-    ///   - slice: The sequences in a slice.
     package init(
-        nodes: Int32 = 2, hasQuorum: Bool = false, hasServer: Bool = false, isOnDisk: Bool = false,
-        slice: Int64 = 1_000_000
+        nodes: Int32 = 2, hasQuorum: Bool = false, hasServer: Bool = false, isOnDisk: Bool = false
     ) throws {
         let isAlone = hasQuorum || hasServer
         let primary =
             isAlone ? try PostgresServer(isOnDisk: isOnDisk) : try PostgresServer.shared.get()
         database = isAlone ? "postgres" : try primary.createDatabase()
         let connection = try primary.administration(database: database)
-        try ClusterSchema.createRoles(connection)
-        var settings = ClusterSchema.Settings()
-        settings.slice = slice
-        try ClusterSchema.migrate(connection, settings)
-        for node in 1...nodes { try Self.addNode(node, login: "node\(node)", connection) }
+        for node in 1...nodes {
+            let known = try connection.rows(
+                "SELECT 1 FROM pg_roles WHERE rolname = $1", [.text("node\(node)")])
+            if known.isEmpty { try connection.execute("CREATE ROLE node\(node) LOGIN") }
+        }
+        _ = try ClusterAdministration(connection).prepare(
+            Seal(Self.key), logins: (1...nodes).map { "node\($0)" })
         servers = Mutex(
             Servers(
                 primary: primary,
@@ -49,15 +51,6 @@ package final class ClusterFixture: Sendable {
         if hasQuorum {
             try setQuorum(true)
         }
-    }
-
-    /// Registers a node, with a login that other databases of the server may know.
-    private static func addNode(
-        _ node: Int32, login: String, _ connection: PostgresAdministration
-    ) throws {
-        let login = try ClusterSchema.NodeLogin(login)
-        if try !login.exists(connection) { try login.create(connection) }
-        try ClusterSchema.addNode(node, login: login, connection)
     }
 
     /// Returns the address of a login.
@@ -78,6 +71,14 @@ package final class ClusterFixture: Sendable {
     /// Connects as the superuser.
     package func administration() throws -> PostgresAdministration {
         try primary.administration(database: database)
+    }
+
+    /// Waits until a statement returns a number.
+    package func wait(for count: Int64, _ sql: String) throws {
+        let connection = try administration()
+        try blockUntil("\(sql) returns \(count)") {
+            try connection.rows(sql).first?.integer(0) == count
+        }
     }
 
     /// Runs statements as the superuser on a connection of their own.

@@ -40,7 +40,7 @@ package final class ClusterGateways: Sendable {
         issuer = TokenIssuer(key: key, iss: "https://issuer.test", aud: Self.url)
         try Data(JWKSet([key.publicKey]).serialized).write(to: URL(filePath: folder + "/keys.json"))
         let fleetKey = folder + "/fleet.key"
-        try Data((0..<32).map { UInt8($0) }).write(to: URL(filePath: fleetKey))
+        try Data(ClusterFixture.key).write(to: URL(filePath: fleetKey))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: fleetKey)
         apns = pushes ? try Self.pushService(in: folder, certificates) : nil
     }
@@ -99,6 +99,7 @@ package final class ClusterGateways: Sendable {
               url: \(url)
               key: \(folder)/fleet.key
               durability: \(cluster.standby == nil ? "primary" : "quorum")
+              node: \(try GatewayProcess.freeAddress())
             """)
         return try GatewayProcess(
             program: program, configuration: file, admin: admin, ca: ca, environment: environment,

@@ -1,4 +1,4 @@
-import GatewayPostgres
+import GatewayCluster
 
 /// The tables of a cluster's log, as faults and their judge see them.
 package struct ClusterTables: Sendable {
@@ -6,41 +6,30 @@ package struct ClusterTables: Sendable {
 
     package init(_ cluster: ClusterFixture) { self.cluster = cluster }
 
-    /// What is wrong with the log, in words; empty if it has no gap, names each batch once, and
-    /// continues one chain.
+    /// What is wrong with the log, in words; empty if it has no gap and names each batch once.
     package func faults() throws -> [String] {
         let counts = try cluster.administration().rows(
             """
-            SELECT count(*) FILTER (WHERE first <> before + 1),
-              count(*) FILTER (WHERE first > last),
-              count(*) - count(DISTINCT chain), count(*) - count(DISTINCT (node, batch))
-            FROM (SELECT *, lag(last) OVER (ORDER BY last) AS before FROM tg.log) AS rows
+            SELECT count(*) FILTER (WHERE number <> before + 1 AND number > newest - 10000),
+              count(*) FILTER (WHERE head < head_before), count(*) - count(DISTINCT id)
+            FROM (
+              SELECT *, max(number) OVER () AS newest, lag(number) OVER (ORDER BY number) AS before,
+                lag(head) OVER (ORDER BY number) AS head_before
+              FROM timeline.batch) AS rows
             """
         ).first
-        return try ["gaps", "empty batches", "doubled chains", "doubled batches"].enumerated()
+        return try ["gaps", "heads that fall", "doubled batches"].enumerated()
             .compactMap { index, fault in
                 let count = try counts?.integer(index) ?? -1
                 return count == 0 ? nil : "the log has \(count) \(fault)"
             }
     }
 
-    /// The number of parts that the log is kept in.
-    package func slices() throws -> Int64 {
-        try cluster.administration().rows(
-            "SELECT count(*) FROM pg_inherits WHERE inhparent = 'tg.log'::regclass"
-        ).first?.integer(0) ?? 0
-    }
-
-    /// Holds the log's tables, as a dump does, until the closure returns.
-    ///
-    /// - Parameter isLocked: Whether to lock them, or to hold an old snapshot only.
-    package func hold(isLocked: Bool, _ body: () throws -> Void) throws {
+    /// Holds an old snapshot of the log, as a dump does, until the closure returns.
+    package func hold(_ body: () throws -> Void) throws {
         let dump = try cluster.administration()
         try dump.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
-        try dump.execute(
-            isLocked
-                ? "LOCK TABLE tg.log, tg.event IN ACCESS SHARE MODE" : "SELECT count(*) FROM tg.log"
-        )
+        try dump.execute("SELECT count(*) FROM timeline.batch")
         try body()
         try dump.execute("COMMIT")
     }

@@ -1,5 +1,5 @@
 import Foundation
-import GatewayPostgres
+import GatewayCluster
 import GatewayTestSupport
 import Synchronization
 

@@ -20,11 +20,25 @@ package struct Overview: Codable, Sendable {
     package var lagging = 0
     package var certificateEnds = ""
     package var log = Log()
+    /// The cluster that the gateway is a node of, if there is one.
+    package var cluster: Cluster?
     /// The number of push subscriptions in each state, if there are any.
     package var standings: PushStates?
     package var series: Series?
 
     package init() {}
+
+    /// The leader of a cluster.
+    package struct Cluster: Codable, Sendable {
+        /// Whether it is this gateway.
+        package var leads = false
+        /// Its name; absent if none leads.
+        package var leader: String?
+        /// How often the lead was taken.
+        package var generation: Int64 = 0
+
+        package init() {}
+    }
 
     /// A current problem, in words for an operator.
     package struct HealthIssue: Codable, Sendable {

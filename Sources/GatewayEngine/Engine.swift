@@ -9,13 +9,6 @@ import WidgetModel
 
 /// The parts of a running engine, built from top to bottom: each depends only on those above it.
 package struct Engine: Sendable {
-    /// The store in the data directory of this gateway, and its writer.
-    package struct EmbeddedStore: Sendable {
-        package let store: SQLiteStore
-        package let writer: LogWriter
-        package let log: EmbeddedLog
-    }
-
     package let clock: GatewayClock
     /// The registrations in force, in memory.
     package let registry: Registry
@@ -25,57 +18,30 @@ package struct Engine: Sendable {
     package let push: PushLoop?
     package let loops: ShardLoops
     /// The log and the registrations, for readers.
-    package let records: any EngineRecords
-    /// `nil` if other nodes share the log.
-    package let embedded: EmbeddedStore?
+    package let store: SQLiteStore
+    package let writer: LogWriter
+    package let log: EngineLog
     /// Runs work on documents that are too large for the threads shared by all requests.
     package let documents: DocumentWork
     package let changes: ChangeLog
     package let clients: ClientDirectory
+    /// `nil` if no other gateway shares the log.
+    package let leader: (any LogLeader)?
 
-    /// Builds the engine of a node whose log other nodes share.
-    package init(_ parts: EngineParts, log: any EngineLog, records: any EngineRecords) {
-        self.init(parts, log: log, records: records, embedded: nil)
-    }
-
-    private init(
-        _ parts: EngineParts, log: any EngineLog, records: any EngineRecords,
-        embedded: EmbeddedStore?
-    ) {
-        let services = parts.services
-        clock = services.clock
-        registry = parts.registry
-        catalogs = parts.catalogs
-        cursors = parts.cursors
-        push = parts.push
-        loops = parts.loops
-        self.records = records
-        self.embedded = embedded
-        documents = DocumentWork(turn: services.metrics.turns(of: .documents))
-        changes = ChangeLog(
-            log: log, catalogs: catalogs, accepted: parts.accepted, documents: documents,
-            metrics: services.metrics, tracing: services.tracing)
-        clients = ClientDirectory(
-            log: log, catalogs: catalogs, registry: registry, accepted: parts.accepted,
-            loops: loops, push: push, cursors: cursors, documents: documents,
-            pushAddresses: parts.configuration.pushAddresses, metrics: services.metrics,
-            tracing: services.tracing, clock: clock)
-    }
-
-    /// Replays the embedded log and opens an epoch, then builds one shard for each event loop.
+    /// Replays the log and opens an epoch, then builds one shard for each event loop.
     ///
     /// - Parameters:
     ///   - pushLoop: The loop that decides pushes; `nil` where nothing is pushed.
-    ///   - barrier: Returns once the store has everything that any gateway of the log had answered
-    ///     for; `nil` if no other gateway shares the log. With others the epoch is opened by the one
-    ///     that leads.
+    ///   - leader: `nil` if no other gateway shares the log. With others the epoch is opened by the
+    ///     one that leads.
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package init(
         _ configuration: EngineConfiguration, store: SQLiteStore, pushLoop: (any EventLoop)?,
-        services: EngineServices, barrier: (@Sendable () async throws -> Void)? = nil
+        services: EngineServices, leader: (any LogLeader)? = nil
     ) throws {
         let (clock, logger) = (services.clock, services.logger)
-        let registry = Registry(streamsMax: configuration.streamsPerClient)
+        let registry = Registry(
+            streamsMax: configuration.streamsPerClient, notesContacts: leader != nil)
         let replay = try LogReplay(
             of: store, limits: configuration.limits, coreLimits: configuration.coreLimits
         ) { record, app, seenAt in
@@ -84,21 +50,21 @@ package struct Engine: Sendable {
         store.restoreUsage(replay.usage)
         // Before pushes are restored: it may void their recorded positions.
         let epochs =
-            if let barrier {
-                try EpochHistory(following: store, clock: clock, find: barrier)
+            if let leader {
+                try EpochHistory(following: store, clock: clock, find: leader.barrier)
             } else {
                 try EpochHistory(openingEpochIn: store, clock: clock, logger: logger)
             }
         let push = try pushLoop.map { loop in
             PushLoop(
                 loop: loop,
-                scheduler: barrier == nil
+                scheduler: leader == nil
                     ? try PushScheduler(
                         replay.shard, terms: configuration.push, hash: replay.hashes.stored,
                         restoredFrom: store, registry, clock: clock)
                     : PushScheduler(
                         replay.shard, terms: configuration.push, hash: replay.hashes.stored),
-                rests: barrier != nil, registry: registry, epoch: epochs.epoch, clock: clock,
+                rests: leader != nil, registry: registry, epoch: epochs.epoch, clock: clock,
                 metrics: services.metrics,
                 tracing: services.tracing, logger: logger, pushLogger: services.pushLogger)
         }
@@ -115,16 +81,30 @@ package struct Engine: Sendable {
         let applier = LogApplier(
             registry: registry, catalogs: parts.catalogs, accepted: parts.accepted,
             metrics: services.metrics, publisher: parts.publisher, epochs: epochs)
-        let log = EmbeddedLog(
+        let log = EngineLog(
             store: store, writer: writer,
             jobs: LogJobs(
                 catalogs: parts.catalogs, registry: registry, quota: configuration.quota,
                 applier: applier, clock: clock, epochsMax: store.configuration.epochsMax),
-            barrier: barrier)
-        self.init(
-            parts, log: log, records: store,
-            embedded: EmbeddedStore(store: store, writer: writer, log: log))
-        if barrier == nil {
+            leader: leader)
+        (self.store, self.writer, self.log) = (store, writer, log)
+        self.leader = leader
+        self.clock = clock
+        self.registry = registry
+        catalogs = parts.catalogs
+        cursors = parts.cursors
+        self.push = push
+        loops = parts.loops
+        documents = DocumentWork(turn: services.metrics.turns(of: .documents))
+        changes = ChangeLog(
+            log: log, catalogs: catalogs, accepted: parts.accepted, documents: documents,
+            metrics: services.metrics, tracing: services.tracing)
+        clients = ClientDirectory(
+            log: log, catalogs: catalogs, registry: registry, accepted: parts.accepted,
+            loops: loops, push: push, cursors: cursors, documents: documents,
+            pushAddresses: configuration.pushAddresses, metrics: services.metrics,
+            tracing: services.tracing, clock: clock, leader: leader)
+        if leader == nil {
             // The log refers to the loops, and the loops to the history.
             epochs.onLostTail { [weak log] in log?.openEpoch($0, logger: logger) }
         }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayStorage
 import WidgetModel
 
 /// A registration as it is stored.
@@ -89,5 +90,14 @@ package struct StoredRegistration: Sendable {
         ClientRecord(
             client: client, registration: registration, attributes: attributes,
             confirmed: confirmed, since: since, addressedAt: addressedAt, digest: digest)
+    }
+}
+
+extension StoredRegistration {
+    /// Returns the effective attributes of a registration as it is stored.
+    ///
+    /// - Throws: ``UnreadableRow``.
+    package static func attributes(of row: RegistrationRow) throws -> [String: [String]] {
+        try Self(row.payload, limits: .none).record(of: row.key.client).attributes
     }
 }

@@ -1,13 +1,12 @@
 import CoreMetrics
 import Foundation
 import GatewayAdmin
+import GatewayCluster
 import GatewayCore
 import GatewayDelivery
 import GatewayEngine
-import GatewayFleet
 import GatewayHTTP
 import GatewayOperations
-import GatewayPostgres
 import GatewayPush
 import GatewaySettings
 import GatewaySigning
@@ -42,8 +41,11 @@ package struct Gateway: Sendable {
     private let pushGroup: MultiThreadedEventLoopGroup?
     private let senders: PushSenders
     private let engine: Engine
-    /// The node whose engine it is; `nil` if no other gateway shares the log.
-    private let node: FleetNode?
+    /// `nil` if no other gateway shares the log.
+    private let member: ClusterMember?
+    /// The socket of the port for other nodes.
+    private let nodeSocket: ListeningSocket?
+    private let tickets: TicketKeys?
     private let date: HTTPDateCache
     private let metrics: GatewayMetrics
     private let signer: NotificationSigner
@@ -67,13 +69,11 @@ package struct Gateway: Sendable {
     ///   each stating the problem and its place.
     /// - Parameters:
     ///   - acceptsLoss: Whether to continue without missing parts of the data directory.
-    ///   - fleetKeys: The keys that the nodes of a cluster share; `nil` without a cluster.
     ///   - read: Reads the configuration again, for a reload.
     package init(
         _ configuration: GatewayConfiguration, log: GatewayLog, acceptsLoss: Bool = false,
-        fleetKeys: FleetKeys? = nil, clock: GatewayClock = .system,
-        read: @escaping ConfigurationReload.Read
-    ) throws {
+        clock: GatewayClock = .system, read: @escaping ConfigurationReload.Read
+    ) async throws {
         let logger = log.logger("timeline-gateway")
         self.log = log
         self.logger = logger
@@ -90,16 +90,20 @@ package struct Gateway: Sendable {
         try directory.create()
         let metrics = GatewayMetrics()
         self.metrics = metrics
-        let backing: Backing =
-            if let fleetKeys {
-                .cluster(fleetKeys)
-            } else {
-                .directory(
-                    try Self.openStore(
-                        of: configuration, acceptsLoss: acceptsLoss, metrics: metrics,
-                        logger: logger))
+        let opening = StoreOpening(configuration, acceptsLoss: acceptsLoss, metrics, logger)
+        let store: SQLiteStore
+        if let start = try await opening.cluster() {
+            store = start.store
+            let member = try ClusterMember(start, logger: logger)
+            self.member = member
+            tickets = TicketKeys(now: { clock.wallSeconds() })
+            nodeSocket = try configuration.cluster.map {
+                try Self.bind($0.node, for: "cluster.node")
             }
-        let store = backing.store
+        } else {
+            store = try opening.store()
+            (member, tickets, nodeSocket) = (nil, nil, nil)
+        }
         // Before anything is signed, because tokens and notifications name the gateway by its URL.
         // After the directory is locked, so that a second gateway fails with that error and not the
         // port's.
@@ -124,26 +128,14 @@ package struct Gateway: Sendable {
         // Some identity providers write the same URL with a slash, others without.
         let bare = named.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
         let audiences = Set(bare + bare.map { $0 + "/" })
-        if let fleetKeys {
-            let hasLocalIssuer = configuration.localIssuer
-            let rings: @Sendable () -> KeyService.Rings? = { [current] in
-                fleetKeys.notifications.map {
-                    KeyService.Rings(
-                        notifications: $0, tokens: hasLocalIssuer ? fleetKeys.tokens : nil,
-                        webhooks: current.value.push.hasWebhooks ? fleetKeys.webhooks : nil)
-                }
-            }
-            guard let present = rings() else { throw SecretError.cryptoFailed }
-            keys = KeyService(sharing: present, latest: rings, audience: url)
-        } else {
-            keys = try KeyService(
-                data: configuration.data, algorithm: configuration.algorithm, timing: timing,
-                hasLocalIssuer: configuration.localIssuer,
-                hasWebhooks: configuration.push.hasWebhooks, audience: url, now: now)
-        }
-        try store?.noteRings(StartChecks.rings(of: configuration).map(\.name.rawValue))
+        if member != nil { try SharedKeyRings(configuration).copy(from: store) }
+        keys = try KeyService(
+            data: configuration.data, algorithm: configuration.algorithm, timing: timing,
+            hasLocalIssuer: configuration.localIssuer,
+            hasWebhooks: configuration.push.hasWebhooks, audience: url, now: now)
+        try store.noteRings(StartChecks.rings(of: configuration).map(\.name.rawValue))
         identity = TLSIdentity(
-            try configuration.tlsContext(now: now, ticketKeys: fleetKeys?.tickets))
+            try configuration.tlsContext(now: now, ticketKeys: tickets))
         issuerKeys = try IssuerKeys(configuration, metrics: metrics, clock: clock, logger: logger)
         let verifier = CachedTokenVerifier(
             TokenVerifier(
@@ -160,7 +152,7 @@ package struct Gateway: Sendable {
         requests = LaneExecutor(
             name: "requests", threads: configuration.threads, turn: metrics.turns(of: .requests))
         pushGroup =
-            configuration.push.isActive || !configuration.isDevelopment || fleetKeys != nil
+            configuration.push.isActive || !configuration.isDevelopment || member != nil
             ? MultiThreadedEventLoopGroup(numberOfThreads: 1) : nil
         var tlsSettings = TLSServerSettings()
         // An idle peer that does not read sends no close_notify; stopping does not wait long for
@@ -190,29 +182,14 @@ package struct Gateway: Sendable {
             signer: signer, metrics: metrics, tlsSettings: tlsSettings,
             eventLoops: Array(group.makeIterator()), clock: clock, tracing: tracing, logger: logger,
             pushLogger: log.logger("timeline-gateway.push"), sampledLog: sampledLog)
-        switch backing {
-        case .directory(let store):
-            node = nil
-            engine = try Engine(
-                configuration.engine, store: store, pushLoop: pushGroup?.next(), services: services)
-        case .cluster(let keys):
-            let node = try FleetNode(
-                keys, configuration.engine, pushLoop: (pushGroup ?? operatorGroup).next(),
-                services: services
-            ) {
-                Self.abandon($0, logger)
-            }
-            self.node = node
-            engine = node.engine
-        }
+        engine = try Engine(
+            configuration.engine, store: store, pushLoop: pushGroup?.next(), services: services,
+            leader: member?.link)
         engine.clients.permitWebhooks(in: pushFiles.webhookRanges)
         date = HTTPDateCache(clock: clock)
         senders = try PushSenders(
             configuration.push, pushFiles,
-            share: { [node] issuer in
-                store.map { .stored(in: $0, issuer: issuer) }
-                    ?? node?.leases.tokens.share(of: issuer) ?? .unstored
-            },
+            share: { issuer in .stored(in: store, issuer: issuer) },
             WebhookPushes.Content(
                 notification: { [signer] order throws(SigningError) in
                     try signer.notification(
@@ -233,57 +210,15 @@ package struct Gateway: Sendable {
         reload = ConfigurationReload(
             current, state: state, read: read,
             parts: ConfigurationReload.Parts(
-                identity: identity, ticketKeys: fleetKeys?.tickets, access: access, keys: keys,
+                identity: identity, ticketKeys: tickets, access: access, keys: keys,
                 issuerKeys: issuerKeys,
                 signer: signer, log: log,
                 senders: senders, push: engine.push, clients: engine.clients),
             metrics: metrics, logger: logger, now: clock.wallSeconds)
     }
 
-    /// The place of the log and the registrations.
-    private enum Backing {
-        case directory(SQLiteStore)
-        case cluster(FleetKeys)
-
-        var store: SQLiteStore? {
-            if case .directory(let store) = self { store } else { nil }
-        }
-    }
-
-    /// Opens the store in the data directory.
-    ///
-    /// - Throws: ``DataDirectoryLoss``, `StoreError`.
-    private static func openStore(
-        of configuration: GatewayConfiguration, acceptsLoss: Bool, metrics: GatewayMetrics,
-        logger: Logger
-    ) throws -> SQLiteStore {
-        let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
-            logger.warning("continuing without a missing part", metadata: ["part": "\(part)"])
-        }
-        let storeLog = StoreLog(logger)
-        let wasKilled = SQLiteStore.isLeftOpen(in: configuration.data)
-        let store: SQLiteStore
-        do {
-            store = try SQLiteStore(
-                directory: configuration.data, opening: checks.database(),
-                observer: { [turn = metrics.turns(of: .writer)] figures in
-                    turn.record(nanoseconds: figures.longestJobNanoseconds)
-                    metrics.commitSeconds.record(figures.seconds)
-                    metrics.commitJobs.record(Double(figures.jobs))
-                    storeLog.succeeded()
-                }, onRejection: { storeLog.failed("\($0)") })
-        } catch StoreError.missing {
-            throw checks.loss([.database])
-        }
-        if wasKilled {
-            logger.notice("the previous gateway on this directory was killed, not stopped")
-        }
-        try checks.rings(knownTo: store)
-        return store
-    }
-
-    /// Ends this process, because it cannot apply the log of its cluster. Its service manager starts
-    /// it again; clients go on at another node meanwhile.
+    /// Ends this process, because it cannot go on as a node. Its service manager starts it again;
+    /// clients go on at another node meanwhile.
     private static func abandon(_ reason: String, _ logger: Logger) -> Never {
         logger.critical("this node cannot go on", metadata: ["reason": "\(reason)"])
         // What other threads still do must not wait for the log any more.
@@ -366,34 +301,37 @@ package struct Gateway: Sendable {
         let admission = StreamAdmission(
             authorizer: authorizer, requestLimits: requestLimits, registry: engine.registry,
             clients: engine.clients, changes: engine.changes, catalogs: engine.catalogs,
-            records: engine.records, cursors: engine.cursors, date: date, loops: engine.loops,
+            records: engine.store, cursors: engine.cursors, date: date, loops: engine.loops,
             streamSettings: configuration.streams, streamsMax: configuration.streamsMax)
         let explainer = Explainer(
-            records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
-            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
+            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
+            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock,
+            leader: engine.leader
         ) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
             admission: admission, changes: engine.changes, clients: engine.clients,
-            catalogs: engine.catalogs, registry: engine.registry, records: engine.records,
+            catalogs: engine.catalogs, registry: engine.registry, records: engine.store,
             push: engine.push, documents: engine.documents, authorizer: authorizer, signer: signer,
             metrics: metrics, cursors: engine.cursors, clock: engine.clock,
             limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
-            configuration: reload.commands, explainer: explainer, tracing: tracing)
+            configuration: reload.commands, explainer: explainer, tracing: tracing,
+            leader: engine.leader)
         let unconfirmed = StalenessScanner(
-            records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
+            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops)
         let connections = ConnectionLimit(
             configuration.connectionsMax, perAddress: configuration.connectionsPerAddressMax)
         let overview = OverviewSampler(
             MetricsPage(
-                metrics: metrics, records: engine.records, registry: engine.registry,
+                metrics: metrics, records: engine.store, registry: engine.registry,
                 cursors: engine.cursors, clock: engine.clock, loops: engine.loops,
                 push: engine.push, signer: signer, keys: keys, tlsCounters: tlsSettings.counters,
                 connections: connections,
                 certificateEnds: { [identity] in identity.current.notAfter },
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed, requestLimits: requestLimits,
-                spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
+                spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() },
+                leader: engine.leader),
             readiness, configurationFaults: { [current] in current.refusal })
         let admin = AdminRoutes(
             sampler: overview,
@@ -407,7 +345,7 @@ package struct Gateway: Sendable {
                 "the gateway is ready",
                 metadata: [
                     "listen": "\(listen)", "admin": "\(configuration.admin)",
-                    "head": "\(engine.records.head)",
+                    "head": "\(engine.store.head)",
                     "seconds": "\(Self.seconds(from: began, to: engine.clock.now()))",
                 ])
         }
@@ -446,7 +384,7 @@ package struct Gateway: Sendable {
         startPushing()
         let upkeep = MaintenanceService(
             configuration: current, engine: engine, keys: keys, signer: signer,
-            logger: logger
+            tickets: tickets, logger: logger
         ) { [access] in access.update() }
         let watch = ConfigurationWatch(
             reload: reload, current: current, trapsSignal: stops == nil)
@@ -460,15 +398,20 @@ package struct Gateway: Sendable {
             LogSummaries(logs: sampledLogs),
         ]
         if let probes { running.append(probes) }
-        if let node { running.append(node) }
-        if let embedded = engine.embedded { running.append(HeadMark(store: embedded.store)) }
+        if let member, let nodeSocket {
+            running.append(member)
+            running.append(nodePort(at: nodeSocket, of: member, routes, quiet))
+            member.start(engine, onKeys: { Task { await upkeep.lookAtKeys() } }) { [logger] in
+                Self.abandon($0, logger)
+            }
+        } else {
+            running.append(HeadMark(store: engine.store))
+        }
         var group = ServiceGroupConfiguration(services: running, logger: lifecycle)
         // A peer must not be able to keep the gateway from stopping.
         group.maximumGracefulShutdownDuration = .seconds(20)
         let services = ServiceGroup(configuration: group)
         await issuerKeys.fetchMissing()
-        // Before a port is open: until then nothing is known of any client.
-        try await node?.ready()
         let signals: UnixSignalsSequence? =
             if stops == nil { await UnixSignalsSequence(trapping: .sigterm, .sigint) } else { nil }
         let stopping = Mutex(engine.clock.now())
@@ -560,23 +503,35 @@ package struct Gateway: Sendable {
             onServing: onServing)
     }
 
+    /// The port for the other nodes of the cluster.
+    private func nodePort(
+        at socket: ListeningSocket, of member: ClusterMember, _ routes: GatewayRoutes,
+        _ logger: Logger
+    ) -> Listener {
+        let table = routes.nodeTable { try member.note($1, from: $0) }
+        // The nodes' own limits count what they pass on.
+        var settings = ConnectionSettings()
+        settings.headerBytesMax = 64 * 1024
+        settings.concurrentRequestsMax = 1_000
+        let connectionsMax = 256
+        return Listener(
+            .tls(
+                socket, member.identity,
+                ConnectionLimit(connectionsMax, perAddress: connectionsMax), threads: 1),
+            setup: HTTPPipeline(
+                responder: responder(requests.lane("nodes", cost: 1)) {
+                    try await GatewayRoutes.respond(to: $0, on: $1, by: table, logger: logger)
+                }, tlsSettings: tlsSettings, settings: settings,
+                loops: engine.loops.all.map(\.loop)),
+            onServing: { _ in })
+    }
+
     private var sampledLogs: [SampledLog] { [sampledLog] + [engine.push?.log].compactMap(\.self) }
 
     private func startPushing() {
-        let storage: PushLoop.Storage
-        if let store = engine.embedded?.store {
-            storage = .embedded(store)
-        } else if let node {
-            storage = .shared(node.pushes)
-            node.pushes.use { [clients = engine.clients] key, addresses in
-                Task { for address in addresses { try? await clients.drop(address, of: key) } }
-            }
-        } else {
-            return
-        }
         engine.push?.start(
             PushLoop.Dependencies(
-                storage: storage,
+                storage: .embedded(engine.store),
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sent: { [clients = engine.clients] in try await clients.sent(to: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
@@ -601,8 +556,8 @@ package struct Gateway: Sendable {
         }
         // After everything that may have ended a span.
         await tracing?.stop()
-        try await engine.embedded?.store.close()
-        node?.close()
+        await member?.stop()
+        try await engine.store.close()
         for shard in engine.loops.all {
             try? await shard.loop.submit { shard.stop() }.get()
         }

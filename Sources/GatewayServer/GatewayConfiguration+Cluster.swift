@@ -1,30 +1,13 @@
-import GatewayFleet
+import GatewayCluster
 import GatewayOperations
-import GatewayPostgres
 import GatewaySettings
-import GatewaySigning
-import Logging
 import WidgetModel
 
 extension GatewayConfiguration {
-    /// Returns the local issuer of the cluster; `nil` without a cluster.
+    /// The configuration of a node of a cluster; `nil` without a cluster.
     ///
-    /// - Throws: ``Faults`` that name the option; `PostgresError`.
-    package func clusterTokenIssuer() async throws -> TokenIssuer? {
-        // Somebody waits for a command.
-        guard let keys = try await openFleetKeys(within: .seconds(10)) else { return nil }
-        guard localIssuer, let publicURL, let key = keys.tokens?.signingKey else {
-            throw Faults("localIssuer", "must be true, or no gateway accepts the token")
-        }
-        return TokenIssuer(key: key, iss: LocalIssuer.name, aud: publicURL)
-    }
-
-    /// Reads the keys that the nodes of a cluster share, once its servers have answered; `nil` without
-    /// a cluster.
-    ///
-    /// - Parameter patience: The longest wait; `nil` to wait however long that takes.
-    /// - Throws: ``Faults`` that name the option; `PostgresError`.
-    package func openFleetKeys(within patience: Duration? = nil) async throws -> FleetKeys? {
+    /// - Throws: ``Faults`` that name the option.
+    package func nodeSettings() throws(Faults) -> ClusterNode.Configuration? {
         guard let cluster else { return nil }
         let address: PostgresAddress
         do throws(PostgresAddress.Rejection) {
@@ -32,19 +15,11 @@ extension GatewayConfiguration {
         } catch {
             throw Faults("cluster.url", error.description)
         }
-        var timing = SecretTiming()
-        timing.cacheTime = publishLead
-        timing.signatureLifetime = notificationLifetime
-        do {
-            let settings = FleetSettings(
-                address: address, durability: cluster.durability == .quorum ? .quorum : .primary,
-                key: try FleetKey(contentsOf: cluster.key), timing: timing)
-            return try await FleetKeys.open(
-                settings,
-                timing: KeyRing.Timing(
-                    publishLead: publishLead, signatureLifetime: notificationLifetime),
-                patience: patience, logger: Logger(label: "timeline-gateway"))
-        } catch let error as SecretError {
+        do throws(Seal.Fault) {
+            return ClusterNode.Configuration(
+                address: address, seal: try Seal(contentsOf: cluster.key),
+                name: cluster.node.description, waitsForStandby: cluster.durability == .quorum)
+        } catch {
             throw Faults("cluster.key", error.description)
         }
     }

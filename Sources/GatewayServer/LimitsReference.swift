@@ -1,7 +1,6 @@
 import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
-import GatewayPostgres
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
@@ -26,7 +25,7 @@ enum LimitsReference {
         let (tls, http, limits) = (TLSServerSettings(), ConnectionSettings(), Limits())
         let (bytes, rate) = (http.headerBytesMax, http.bodyBytesPerSecond)
         let (closed, rejected, busy) = ("the connection is closed", "422", "503")
-        let (store, cluster) = (StoreConfiguration(), BatchLimits())
+        let store = StoreConfiguration()
         let frames = ConnectionSettings.idleFramesMax
         let goAway = "GOAWAY `ENHANCE_YOUR_CALM`"
         return [
@@ -77,11 +76,6 @@ enum LimitsReference {
                 "\(store.pendingJobsMax), \(store.pendingCostMax >> 20) MiB", busy
             ),
             ("changes that streams still have to be told of", "\(LogWriter.backlogMax)", busy),
-            (
-                "in a cluster, writes and reads that wait for the database",
-                "\(cluster.pendingPosts), \(cluster.pendingBytes >> 20) MiB; "
-                    + "\(PostgresRecords.pendingMax)", busy
-            ),
             ("explanations that wait", "\(ExplainTurns.waitingMax)", busy),
             ("requests in flight when the gateway stops", "20 s", closed),
             (

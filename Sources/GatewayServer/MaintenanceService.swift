@@ -3,7 +3,9 @@ import GatewayCore
 import GatewayEngine
 import GatewayOperations
 import GatewaySettings
+import GatewaySigning
 import GatewayStorage
+import GatewayTLS
 import Logging
 import ServiceLifecycle
 import WidgetModel
@@ -14,61 +16,77 @@ struct MaintenanceService: Service {
     private static let interval = Duration.seconds(30)
 
     let configuration: CurrentConfiguration
-    /// `nil` if other nodes share the log: it is maintained in the database.
-    private let embedded: Engine.EmbeddedStore?
+    private let engine: Engine
     private let registry: Registry
     private let clients: ClientDirectory
     private let clock: GatewayClock
     let keys: KeyService
     let signer: NotificationSigner
+    /// The keys of session tickets that nodes share.
+    private let tickets: TicketKeys?
     let logger: Logger
     let keysChanged: @Sendable () -> Void
 
     init(
         configuration: CurrentConfiguration, engine: Engine, keys: KeyService,
-        signer: NotificationSigner, logger: Logger, keysChanged: @escaping @Sendable () -> Void
+        signer: NotificationSigner, tickets: TicketKeys?, logger: Logger,
+        keysChanged: @escaping @Sendable () -> Void
     ) {
         self.configuration = configuration
-        embedded = engine.embedded
+        self.engine = engine
         registry = engine.registry
         clients = engine.clients
         clock = engine.clock
         self.keys = keys
         self.signer = signer
+        self.tickets = tickets
         self.logger = logger
         self.keysChanged = keysChanged
     }
 
     func run() async throws {
+        await lookAtKeys()
         try? await cancelWhenGracefulShutdown {
             while true {
                 try await Task.sleep(for: Self.interval)
                 await self.look()
             }
         }
-        await noteSeen()
+        if leads { await noteSeen() }
     }
 
-    private func look() async {
+    /// Whether this gateway maintains the log: of several, the one that leads does.
+    private var leads: Bool { engine.leader?.isHere ?? true }
+
+    /// Makes the changes of the keys that are due; at a node that does not lead, those of the leader.
+    func lookAtKeys() async {
         do {
-            if try keys.advance(
-                now: clock.wallSeconds(),
-                hasWebhooks: configuration.value.push.hasWebhooks)
-            {
+            let rings = engine.leader.map { _ in SharedKeyRings(configuration.value) }
+            let leads = leads
+            if !leads { try rings?.copy(from: engine.store) }
+            // Nothing is ever due at the earliest time.
+            let now = leads ? clock.wallSeconds() : .min
+            if try keys.advance(now: now, hasWebhooks: configuration.value.push.hasWebhooks) {
                 signer.use(keys.notificationSigner)
                 keysChanged()
                 logger.notice("the signing keys changed")
             }
+            if leads { try await rings?.publish(to: engine) }
+            try tickets?.follow(Array(engine.store.secret), now: clock.wallSeconds())
         } catch {
             logger.error("the key rings cannot be read", metadata: ["error": "\(error)"])
         }
-        guard let embedded else { return }
-        let store = embedded.store
+    }
+
+    private func look() async {
+        await lookAtKeys()
+        guard leads else { return }
         do {
+            let store = engine.store
             let (head, floor) = (store.head, store.floor)
             try await clients.confirmUnowed(below: floor + (head - floor) / 2)
-            try await prune(embedded)
-            try await pruneAttempts(embedded.writer)
+            try await prune()
+            try await pruneAttempts()
             await noteSeen()
             let day: Int64 = 86_400_000
             let unseenSince =
@@ -79,15 +97,15 @@ struct MaintenanceService: Service {
         }
     }
 
-    private func prune(_ embedded: Engine.EmbeddedStore) async throws {
+    private func prune() async throws {
         let rowsPerJob = 5_000
         let configuration = configuration.value
         let acceptedBefore =
             clock.wallMilliseconds() - configuration.retentionSeconds * 1000
         let keep = configuration.retentionChanges
         while true {
-            let before = embedded.store.floor
-            let floor = try await embedded.writer.write(
+            let before = engine.store.floor
+            let floor = try await engine.writer.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prune(
@@ -97,14 +115,14 @@ struct MaintenanceService: Service {
         }
     }
 
-    private func pruneAttempts(_ writer: LogWriter) async throws {
+    private func pruneAttempts() async throws {
         let rowsPerJob = 5_000
         let configuration = configuration.value
         let endedBefore =
             clock.wallMilliseconds() - configuration.push.attemptSeconds * 1000
         let keep = configuration.push.attemptRows
         while true {
-            let count = try await writer.write(
+            let count = try await engine.writer.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prunePushAttempts(
@@ -116,7 +134,6 @@ struct MaintenanceService: Service {
 
     /// Records the clients seen since the last run, so that they are not removed as unseen.
     private func noteSeen() async {
-        guard let writer = embedded?.writer else { return }
         let seen = registry.takeSeen(now: clock.wallMilliseconds()).map {
             (key: RegistrationKey(app: $0.key.app, client: $0.key.client), at: $0.at)
         }
@@ -124,12 +141,33 @@ struct MaintenanceService: Service {
         for start in stride(from: 0, to: seen.count, by: batch) {
             let keys = Array(seen[start..<min(start + batch, seen.count)])
             do {
-                try await writer.write(for: .gateway, cost: 64 * keys.count) { transaction in
+                try await engine.writer.write(for: .gateway, cost: 64 * keys.count) { transaction in
                     try transaction.touch(keys)
                 }
             } catch {
                 logger.warning("cannot record client activity", metadata: ["error": "\(error)"])
             }
         }
+    }
+}
+
+extension TicketKeys {
+    /// Adds the keys of a time that all nodes with a secret have: the present one, and those before and
+    /// after it.
+    ///
+    /// - Throws: `SigningError`.
+    fileprivate func follow(_ secret: [UInt8], now: Int64) throws(SigningError) {
+        let period = TicketKeyRing.period
+        var keys: [TicketKey] = []
+        for number in now / period - 1...now / period + 1 {
+            let bytes = try derivedKey(
+                from: secret, for: "session tickets \(number)", count: TicketKey.byteCount)
+            let key = TicketKey(begins: number * period) { output in
+                output.copyBytes(from: bytes)
+                return true
+            }
+            if let key { keys.append(key) }
+        }
+        add(keys)
     }
 }

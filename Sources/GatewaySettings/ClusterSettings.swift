@@ -13,10 +13,13 @@ package struct ClusterSettings: Sendable, Equatable {
     /// The file of the key of the shared secrets.
     package let key: String
     package let durability: Durability
+    /// The host and port at which other nodes reach this one.
+    package let node: Address
 
-    package init(url: String, key: String, durability: Durability) {
+    package init(url: String, key: String, durability: Durability, node: Address) {
         self.url = url
         self.key = key
         self.durability = durability
+        self.node = node
     }
 }

@@ -130,7 +130,55 @@ package struct KeyRingStore: Sendable {
         return next != before
     }
 
-    private var manifestPath: String { "\(directory)/ring.json" }
+    /// Returns the files of the ring: names and contents; empty if there is no ring.
+    ///
+    /// - Throws: ``SigningError``.
+    package func files() throws(SigningError) -> [String: [UInt8]] {
+        guard PrivateFile.exists(manifestPath) else { return [:] }
+        return try PrivateFile.withLock(on: directory) { () throws(SigningError) in
+            let manifest = try PrivateFile.read(manifestPath, bytesMax: KeyRingManifest.bytesMax)
+            var files = [Self.manifestName: manifest]
+            let ring = try KeyRingManifest(parsing: manifest)
+            for kid in ([ring.signing] + ring.others).map(\.kid) {
+                files[kid + Self.keySuffix] = try PrivateFile.read(
+                    path(kid), bytesMax: EVPKey.pemBytesMax)
+            }
+            return files
+        }
+    }
+
+    /// Replaces the ring by one with these files, unless it is the same; the parent of the directory
+    /// must exist.
+    ///
+    /// - Returns: Whether it was another one.
+    /// - Throws: ``SigningError``; nothing is replaced by files that are not a ring.
+    package func replace(
+        with files: [String: [UInt8]], timing: KeyRing.Timing
+    ) throws(SigningError) -> Bool {
+        guard try self.files() != files, let manifest = files[Self.manifestName] else {
+            return false
+        }
+        let ring = try KeyRingManifest(parsing: manifest)
+        try PrivateFile.makeDirectory(directory)
+        try PrivateFile.withLock(on: directory) { () throws(SigningError) in
+            for entry in [ring.signing] + ring.others {
+                guard let pem = files[entry.kid + Self.keySuffix] else {
+                    throw SigningError(.documentMalformed, "the ring lacks the key \(entry.kid)")
+                }
+                try PrivateFile.replace(path(entry.kid), with: pem)
+                _ = try load(entry)
+            }
+            try PrivateFile.replace(manifestPath, with: manifest)
+            for name in try PrivateFile.namesByAge(in: directory, suffix: Self.keySuffix)
+            where files[name] == nil {
+                try PrivateFile.remove("\(directory)/\(name)")
+            }
+        }
+        return true
+    }
+
+    private static let manifestName = "ring.json"
+    private var manifestPath: String { "\(directory)/\(Self.manifestName)" }
 
     private static let keySuffix = ".pem"
 

@@ -78,7 +78,7 @@ extension SQLiteStore {
     }
 
     /// Returns the value stored under a key of the database.
-    func meta(_ key: String) throws -> Data? {
+    package func meta(_ key: String) throws -> Data? {
         try whileOpen {
             try database.read {
                 try Data.fetchOne(

@@ -38,6 +38,11 @@ package final class SQLiteStore: Sendable {
     let mark = Mutex<LogMark?>(nil)
     private let lock: DirectoryLock?
 
+    /// Removes the store in a directory, which nobody has open.
+    package static func remove(from directory: String) throws {
+        try StoreFiles(directory: directory).remove()
+    }
+
     /// Returns whether the last process that opened a directory's store ended without closing it,
     /// for example because it was killed. Meaningful only before the store is opened.
     package static func isLeftOpen(in directory: String) -> Bool {

@@ -19,6 +19,15 @@ struct StoreFiles: Sendable, Equatable {
     /// write-ahead log into the database and removes it.
     var isLeftOpen: Bool { walBytes > 0 }
 
+    /// Removes the database; whatever else is in the directory stays.
+    func remove() throws {
+        for path in [database, wal, database + "-shm"] where Self.exists(path) {
+            try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
+    private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
     private static func size(_ path: String) -> Int64 {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : 0

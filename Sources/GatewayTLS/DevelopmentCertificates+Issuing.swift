@@ -75,7 +75,7 @@ extension DevelopmentCertificates {
     }
 
     /// A version 3 certificate with everything but issuer, extensions and signature.
-    private static func draft(
+    static func draft(
         for key: PEMPrivateKey, name: String, now: Int64, end: Int64
     ) throws(Failure) -> PEMCertificate {
         guard let pointer = X509_new() else { throw engine() }
@@ -106,7 +106,7 @@ extension DevelopmentCertificates {
         else { throw engine() }
     }
 
-    private static func setIssuer(
+    static func setIssuer(
         _ certificate: PEMCertificate, _ issuer: PEMCertificate
     ) throws(Failure) {
         guard
@@ -116,7 +116,7 @@ extension DevelopmentCertificates {
     }
 
     /// Adds extensions in order; the key identifiers are computed by OpenSSL.
-    private static func add(
+    static func add(
         _ extensions: [(Int32, String)], to certificate: PEMCertificate,
         issuedBy issuer: PEMCertificate
     ) throws(Failure) {
@@ -131,10 +131,12 @@ extension DevelopmentCertificates {
         }
     }
 
-    private static func sign(
+    static func sign(
         _ certificate: PEMCertificate, with key: PEMPrivateKey
     ) throws(Failure) {
-        guard X509_sign(certificate.pointer, key.pointer, EVP_sha256()) > 0 else {
+        // Ed25519 has its own.
+        let digest = EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_ED25519 ? nil : EVP_sha256()
+        guard X509_sign(certificate.pointer, key.pointer, digest) > 0 else {
             throw engine()
         }
     }

@@ -18,6 +18,8 @@ package final class LocalGateway: TestGateway {
     private struct State {
         var opened: (url: String, ports: GatewayPorts)?
         var exit: GatewayProcessExit?
+        /// The reason why it did not start.
+        var failure: (any Error)?
         var log: [String] = []
         var logTail: String { log.suffix(30).joined() }
     }
@@ -59,18 +61,21 @@ package final class LocalGateway: TestGateway {
         let log = GatewayLog(settings.logFormat, settings.logLevels) { line in
             state.update { $0.log.append(line) }
         }
-        let gateway = try Gateway(
-            settings, log: log, clock: clock?.gateway ?? .system, read: read)
         let (stopping, stops) = AsyncStream.makeStream(of: Void.self)
         Task(executorPreference: OwnThreadExecutor.shared) {
             let exit: GatewayProcessExit
             do {
+                let gateway = try await Gateway(
+                    settings, log: log, clock: clock?.gateway ?? .system, read: read)
                 try await gateway.run(until: stopping) { url, ports in
                     state.update { $0.opened = (url, ports) }
                 }
                 exit = .status(0)
             } catch {
-                state.update { $0.log.append("\(error)\n") }
+                state.update {
+                    $0.log.append("\(error)\n")
+                    $0.failure = error
+                }
                 exit = .status(1)
             }
             // Nobody advances it any more.
@@ -82,6 +87,7 @@ package final class LocalGateway: TestGateway {
         }
         guard let opened = state.update({ $0.opened }) else {
             stops.yield()
+            if let failure = state.update({ $0.failure }) { throw failure }
             throw TestFailure("the gateway did not get ready:\n" + state.update { $0.logTail })
         }
         url = opened.url

@@ -1,5 +1,5 @@
 import ArgumentParser
-import FleetAdministration
+import GatewayCluster
 import WidgetModel
 
 /// Commands for the database that several gateways share.
@@ -7,14 +7,13 @@ struct Cluster: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Prepare the PostgreSQL database of a cluster, and show it.",
         discussion: """
-            Gateways with `cluster.url` in their configuration share the log in this database, which \
-            keeps its last twelve slices.
+            Gateways with `cluster.url` in their configuration share the log in this database. One of \
+            them leads, the others follow.
 
             EXAMPLES
-              timeline-gateway cluster prepare --database postgres:///timeline?host=/run/postgresql
-              timeline-gateway cluster node add --database $DB --login gateway_1 --create-login
+              timeline-gateway cluster prepare --database $DB --key /etc/timeline/cluster.key --login gateway
               timeline-gateway cluster status --database $DB
-            """, subcommands: [Prepare.self, Node.self, Status.self])
+            """, subcommands: [Prepare.self, Status.self, Epoch.self, Forget.self])
 
     struct DatabaseOption: ParsableArguments {
         @Option(
@@ -31,50 +30,50 @@ struct Cluster: ParsableCommand {
 
     struct Prepare: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create or migrate the roles and the schema; repeatable.",
+            abstract: "Create the rows and roles of a cluster; repeatable.",
             discussion: """
-                Run it as a member of tg_operator; the first time as a role that may create roles \
-                and owns the database, or as a superuser. Either all of the schema is changed or \
-                nothing.
+                Run it as the owner of the database; the first time as one that may create roles. The \
+                logins that are named become members of the role timeline_node.
 
                 EXAMPLES
-                  timeline-gateway cluster prepare --database postgres:///timeline?host=/run/postgresql
+                  timeline-gateway cluster prepare --database $DB --key /etc/timeline/cluster.key
+                  timeline-gateway cluster prepare --database $DB --key /etc/timeline/cluster.key \\
+                    --login gateway_1 --login gateway_2
                 """)
 
         @OptionGroup var database: DatabaseOption
 
-        @Option(
-            help: "Changes in a slice of a new log: a twelfth of what is kept; at least 1000000.")
-        var slice: Int64?
+        @Option(help: "The file with the cluster's key, as in `cluster.key`: 32 bytes, mode 0600.")
+        var key: String
+
+        @Option(help: "A login of nodes. Repeatable.")
+        var login: [String] = []
 
         @Flag(help: "Print JSON.")
         var json = false
 
         func run() throws {
-            let done = try failing { try database.connect().prepare(slice: slice) }
+            let done = try failing {
+                try database.connect().prepare(Seal(contentsOf: key), logins: login)
+            }
             if json {
                 let object: JSONValue = [
-                    "createdRoles": .bool(done.createdRoles),
-                    "versionBefore": .integer(done.versionBefore),
-                    "version": .integer(done.version), "log": .string(done.log),
+                    "isNew": .bool(done.isNew), "format": .integer(done.format),
+                    "log": .string(done.log),
                 ]
                 return answer(object.text)
             }
-            if done.createdRoles { answer("roles: created") }
-            switch done.versionBefore {
-            case 0: answer("schema: created, version \(done.version)")
-            case done.version: answer("schema: version \(done.version), nothing to do")
-            case let before: answer("schema: migrated from version \(before) to \(done.version)")
-            }
-            answer("log: \(done.log)")
+            answer(done.isNew ? "cluster: created" : "cluster: present, nothing to do")
+            answer("log: \(done.log), format \(done.format)")
+            for login in login { answer("login: \(login) may be a node") }
         }
     }
 
     struct Status: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the log, the nodes, the standbys, and what to do.",
+            abstract: "Show the log, the leader and the nodes, and what to do.",
             discussion: """
-                Needs no more than the role tg_observer.
+                Needs no more than the role timeline_observer.
 
                 EXAMPLES
                   timeline-gateway cluster status --database $DB
@@ -88,92 +87,53 @@ struct Cluster: ParsableCommand {
 
         func run() throws {
             let status = try failing { try database.connect().status() }
-            answer(json ? status.json.text : status.lines.joined(separator: "\n"))
+            answer(
+                json
+                    ? try JSONValue(encoding: status).text
+                    : status.lines.joined(separator: "\n"))
         }
     }
 
-    struct Node: ParsableCommand {
+    struct Epoch: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add or remove a node.",
+            abstract:
+                "Begin a new epoch: every cursor is void, and all clients rebuild everything.",
+            discussion: """
+                For a database that was restored from a backup when no node noticed it. The leader \
+                does it within a second.
+
+                EXAMPLES
+                  timeline-gateway cluster epoch --database $DB
+                """)
+
+        @OptionGroup var database: DatabaseOption
+
+        func run() throws {
+            try failing { try database.connect().voidCursors() }
+            answer("the leader voids all cursors")
+        }
+    }
+
+    struct Forget: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forget a node that is gone for good.",
             discussion: """
                 EXAMPLES
-                  timeline-gateway cluster node add --database $DB --login gateway_1
-                  timeline-gateway cluster node remove --database $DB --login gateway_1
-                """, subcommands: [Add.self, Remove.self])
+                  timeline-gateway cluster forget --database $DB --node 10.0.0.3:9443
+                """)
 
-        struct Add: ParsableCommand {
-            static let configuration = CommandConfiguration(
-                abstract: "Make a login a node; repeatable.",
-                discussion: """
-                    Each node has a login of its own. A login that this command creates has no \
-                    password: use a client certificate, or set one with psql.
+        @OptionGroup var database: DatabaseOption
 
-                    EXAMPLES
-                      timeline-gateway cluster node add --database $DB --login gateway_1 \\
-                        --url https://gateway-1.example.com --create-login
-                    """)
+        @Option(help: "The node, as its `cluster.node`.")
+        var node: String
 
-            @OptionGroup var database: DatabaseOption
-
-            @Option(help: "The node's login: a-z, 0-9 and _.")
-            var login: String
-
-            @Option(help: "The node's URL, shown to operators.")
-            var url: String?
-
-            @Flag(help: "Create the login if it is missing.")
-            var createLogin = false
-
-            @Flag(help: "Print JSON.")
-            var json = false
-
-            func run() throws {
-                let (node, isNew) = try failing {
-                    try database.connect().addNode(
-                        login: login, url: url, createsLogin: createLogin)
-                }
-                if json {
-                    let object: JSONValue = [
-                        "node": .integer(Int64(node.number)), "login": .string(node.login),
-                        "isNew": .bool(isNew),
-                    ]
-                    return answer(object.text)
-                }
-                answer("node \(node.number): \(node.login)\(isNew ? "" : ", was there")")
+        func run() throws {
+            let isForgotten = try failing { try database.connect().forget(node: node) }
+            guard isForgotten else {
+                complain("there is no node \(node) that is silent")
+                throw ExitCode.failure
             }
-        }
-
-        struct Remove: ParsableCommand {
-            static let configuration = CommandConfiguration(
-                abstract: "Remove a stopped node and release its partitions.",
-                discussion: """
-                    Refused while the node's lease runs. The login stays, without rights.
-
-                    EXAMPLES
-                      timeline-gateway cluster node remove --database $DB --login gateway_1
-                    """)
-
-            @OptionGroup var database: DatabaseOption
-
-            @Option(help: "The node's login.")
-            var login: String
-
-            @Flag(help: "Print JSON.")
-            var json = false
-
-            func run() throws {
-                let (node, released) = try failing {
-                    try database.connect().removeNode(login: login)
-                }
-                if json {
-                    let object: JSONValue = [
-                        "node": .integer(Int64(node.number)), "login": .string(node.login),
-                        "released": .integer(released),
-                    ]
-                    return answer(object.text)
-                }
-                answer("node \(node.number) removed, \(released) partitions released")
-            }
+            answer("\(node): forgotten")
         }
     }
 }

@@ -1,21 +1,18 @@
 import ArgumentParser
-import FleetAdministration
-import GatewayFleet
+import GatewayCluster
 import GatewayOperations
+import GatewayRecords
 import WidgetModel
 
 /// The way from one gateway to several.
-struct Move: ParsableCommand {
+struct Move: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Move a stopped gateway's data directory to a cluster; repeatable.",
+        abstract: "Move a stopped gateway's log to a cluster; repeatable.",
         discussion: """
-            Copies log, catalogs, registrations, epochs, notification keys and the secret of hashes \
-            to a database that `cluster prepare` made and no node has used. Its nodes go on from \
-            there: clients keep their cursors, and events that are posted again are duplicates. \
-            Until the end no node can write; a move that was broken off is begun again. The \
-            directory is only read, and marked at the end, so that no gateway serves from it.
-
-            Push state is not moved, nor are the keys of webhooks.
+            Copies everything in the store of a data directory to a database that `cluster prepare` \
+            made and no node has used. The directory then is that of the first node: serve from it \
+            with `cluster.url`. Clients keep their cursors, events that are posted again are \
+            duplicates, and pushes go on where they were. A move that was broken off is begun again.
 
             EXAMPLES
               timeline-gateway move --from ./data --to $DB --key /etc/timeline/cluster.key
@@ -24,7 +21,7 @@ struct Move: ParsableCommand {
     @Option(help: "The data directory of the stopped gateway.")
     var from: String
 
-    @Option(help: "The database, as a member of tg_operator; see `cluster prepare --help`.")
+    @Option(help: "The database, as its owner; see `cluster prepare --help`.")
     var to: String
 
     @Option(help: "The file with the cluster's key, as in `cluster.key`: 32 bytes, mode 0600.")
@@ -33,31 +30,31 @@ struct Move: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    func run() throws {
+    func run() async throws {
         let directory = DataDirectory(from)
-        var lines = ProgressLines()
-        let moved = try failing {
+        var shown = ContinuousClock.now
+        let moved: ClusterAdministration.Moved
+        do {
             try directory.requireServed(option: "from")
-            return try ClusterAdministration(database: to, option: "to").move(
-                from: from, timing: directory.keyTiming, keyFile: key,
-                mark: { try directory.markMoved(to: $0) }, report: { lines.report($0) })
+            let seal = try Seal(contentsOf: key)
+            moved = try await ClusterAdministration(database: to, option: "to").move(
+                from: from, seal,
+                attributes: StoredRegistration.attributes,
+                report: { rows in
+                    guard ContinuousClock.now - shown >= .seconds(1) else { return }
+                    shown = .now
+                    complain("moved: \(rows) rows")
+                })
+        } catch {
+            complain("timeline-gateway move: \(error)")
+            throw ExitCode.failure
         }
-        answer(json ? moved.json.text : moved.lines.joined(separator: "\n"))
-    }
-}
-
-/// Shows progress on standard error, at most once a second.
-private struct ProgressLines {
-    private var shownAt: ContinuousClock.Instant?
-
-    mutating func report(_ progress: DirectoryMove.Progress) {
-        let now = ContinuousClock.now
-        let isLast = if case .log(let done, let total) = progress { done == total } else { false }
-        guard isLast || shownAt.map({ now - $0 >= .seconds(1) }) ?? true else { return }
-        shownAt = now
-        switch progress {
-        case .registrations(let count): complain("registrations: \(count)")
-        case .log(let done, let total): complain("log: \(done) of \(total)")
+        if json {
+            let object: JSONValue = [
+                "rows": .integer(Int64(moved.rows)), "head": .integer(Int64(moved.head)),
+            ]
+            return answer(object.text)
         }
+        answer("\(moved.rows) rows, up to \(moved.head): serve from \(from) with cluster.url")
     }
 }

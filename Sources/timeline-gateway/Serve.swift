@@ -109,9 +109,8 @@ struct Serve: AsyncParsableCommand {
         if configuration.isDevelopment { Self.announceDevelopment(configuration) }
         for notice in configuration.notices { complain(notice) }
         do {
-            let gateway = try Gateway(
-                configuration, log: log, acceptsLoss: acceptsLoss,
-                fleetKeys: try await configuration.openFleetKeys(), read: options.reading)
+            let gateway = try await Gateway(
+                configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)
             try await gateway.run { url, _ in answer("ready \(url)") }
         } catch let faults as Faults {
             complain("The configuration is invalid:\n\(faults)")

@@ -1,17 +1,16 @@
 import ArgumentParser
 import Foundation
 import GatewayOperations
-import GatewayServer
 import GatewaySigning
 import WidgetModel
 
-struct Token: AsyncParsableCommand {
+struct Token: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Issue a token from the gateway's own issuer.",
         discussion: """
-            The keys are those of a data directory, or of the cluster that a configuration names. Prints \
-            only the token; with --subs-from one token per line, in the file's order. The \
-            gateway accepts it in development mode, or with `localIssuer: true`.
+            The keys are those of a data directory; all nodes of a cluster have the same. Prints only \
+            the token; with --subs-from one token per line, in the file's order. The gateway accepts \
+            it in development mode, or with `localIssuer: true`.
 
             Scopes: catalog:write, changes:write, client, clients:write, operator, operator:read, \
             tokens:issue.
@@ -24,10 +23,7 @@ struct Token: AsyncParsableCommand {
             """)
 
     @Option(help: "The gateway's data directory.")
-    var data: String?
-
-    @Option(help: "The configuration file of a node of a cluster.")
-    var config: String?
+    var data: String
 
     @Option(help: "The app's bundle id; * for all apps, with operator or operator:read.")
     var app: String
@@ -50,13 +46,7 @@ struct Token: AsyncParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    private static let sourceMissing = "Give either --data or --config."
-
-    func validate() throws {
-        guard (data == nil) != (config == nil) else { throw ValidationError(Self.sourceMissing) }
-    }
-
-    func run() async throws {
+    func run() throws {
         let scopes = try readScopes()
         guard let seconds = TokenDuration.seconds(ttl), seconds > 0 else {
             throw ValidationError("--ttl must be a duration such as 90s, 15m, 1h or 30d.")
@@ -69,7 +59,7 @@ struct Token: AsyncParsableCommand {
         let now = Int64(Date().timeIntervalSince1970)
         var lines: [String] = []
         do {
-            let issuer = try await tokenIssuer(now: now)
+            let issuer = try DataDirectory(data).tokenIssuer(now: now)
             for subject in subjects {
                 let token = try issuer.issue(
                     sub: subject, app: app, scopes: scopes, ttl: seconds, attributes: attributes,
@@ -85,21 +75,6 @@ struct Token: AsyncParsableCommand {
             throw ExitCode.failure
         }
         answer(lines.joined(separator: "\n"))
-    }
-
-    private func tokenIssuer(now: Int64) async throws -> TokenIssuer {
-        switch (data, config) {
-        case (let data?, nil): return try DataDirectory(data).tokenIssuer(now: now)
-        case (nil, let config?):
-            let configuration = try GatewayConfiguration(
-                ConfigurationLayers(
-                    file: config, flags: [:], environment: ProcessInfo.processInfo.environment))
-            guard let issuer = try await configuration.clusterTokenIssuer() else {
-                throw Faults("cluster.url", "is not set: name the data directory with --data")
-            }
-            return issuer
-        case (nil, nil), (_?, _?): throw ValidationError(Self.sourceMissing)
-        }
     }
 
     private func readScopes() throws -> Set<Scope> {

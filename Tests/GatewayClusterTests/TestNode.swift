@@ -1,7 +1,6 @@
 import ClusterTestSupport
 import Foundation
 import GRDB
-import GatewayPostgres
 import GatewayTestSupport
 import Logging
 import Synchronization
@@ -20,7 +19,7 @@ struct TestCluster {
         server = hasServer ? try PostgresServer() : try PostgresServer.shared.get()
         database = hasServer ? "postgres" : try server.createDatabase()
         seal = try Seal(Array(repeating: 7, count: 32))
-        try ClusterStart.prepare(try address, seal)
+        _ = try ClusterAdministration(server.administration(database: database)).prepare(seal)
     }
 
     var address: PostgresAddress { get throws { try server.address(database: database) } }
@@ -55,7 +54,7 @@ final class TestNode: Sendable {
         let start = try await ClusterStart(
             ClusterNode.Configuration(
                 address: try address ?? cluster.address, seal: cluster.seal, name: name,
-                url: "https://\(name)", waitsForStandby: waitsForStandby),
+                waitsForStandby: waitsForStandby),
             logger: Logger(label: name) { _ in SwiftLogNoOpLogHandler() },
             open: { try SQLiteStore(directory: directory, replication: $0) },
             discard: {
@@ -71,7 +70,7 @@ final class TestNode: Sendable {
                     try $0.repeatOperations(operations, to: position, from: previous)
                 }
             },
-            lead: { [leads] isVoid in leads.value.withLock { $0.append(isVoid) } },
+            lead: { [leads] isVoid, _ in leads.value.withLock { $0.append(isVoid) } },
             follow: {})
         task = Task { [node = start.node] in try await node.run(hooks) }
     }

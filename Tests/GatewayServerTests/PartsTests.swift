@@ -96,7 +96,8 @@ import WidgetModel
 @Suite struct RegistryTests {
     private func stream(_ number: UInt32, isPoll: Bool = false) -> Registry.OpenStream {
         .init(
-            loop: LoopIndex(number % 2), id: StreamID(slot: number, serial: 0), isPoll: isPoll)
+            loop: LoopIndex(number % 2), id: StreamID(slot: number, serial: 0), isPoll: isPoll,
+            isWhole: true)
     }
 
     @Test func `a stream too many takes the place of the client's oldest of its kind`() {

@@ -98,6 +98,8 @@ extension ProcessTests {
             Case("PushCertificateEndsSoon", after: 70, (push, "\(10 * day)x80")),
             Case("SigningKeyOld", after: 70, ("signing_key_age_seconds", "\(181 * day)x80")),
             Case(nil, after: 10, (up, "1x20"), (confirmed, "0+60x20"), (run, "0+60x20")),
+            Case(nil, after: 10, ("leads", "1x20")),
+            Case("NobodyLeads", after: 10, ("leads", "0x20")),
             Case("CanaryLost", after: 10, (up, "0x20"), (confirmed, "0+60x20")),
             Case("CanaryLost", after: 10, (up, "1x20"), (confirmed, "0x20")),
             Case(

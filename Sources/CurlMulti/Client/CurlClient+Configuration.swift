@@ -5,6 +5,8 @@ extension CurlClient {
         package var name: String
         /// The certificates to trust.
         package var trust = CurlTrust.system
+        /// The certificate for peers that ask for one, and its key, both in PEM.
+        package var identity: (certificate: [UInt8], key: [UInt8])?
         /// Whether origins may be `http://`, without encryption and without certificates.
         package var allowsPlainText = false
         /// Whether HTTP/2 is offered; otherwise requests use HTTP/1.1.

@@ -74,6 +74,9 @@ final class Transfer {
         options.set(CURLOPT_MAXLIFETIME_CONN, configuration.lifetimeMax.wholeSeconds)
         options.keepAlive(configuration.keepAlive)
         options.trust(configuration.trust)
+        if let identity = configuration.identity {
+            options.show(certificate: identity.certificate, key: identity.key)
+        }
         sockets.configure(easy, &options)
         // When a connection that was used before ends without a response, libcurl resends the
         // request on its own, although the peer may have acted on it. There is no option against

@@ -29,8 +29,8 @@ package final class Readiness: Sendable {
 
     /// Returns the parts that fail now.
     func verdict(
-        records: any EngineRecords, loops: ShardLoops, push: PushLoop?, certificateEnds: Int64,
-        clock: GatewayClock
+        records: SQLiteStore, leader: (any LogLeader)?, loops: ShardLoops, push: PushLoop?,
+        certificateEnds: Int64, clock: GatewayClock
     ) -> Health.Verdict {
         // The head first: entries accepted in the meantime must not look like a lag.
         let figures = records.figures
@@ -43,7 +43,7 @@ package final class Readiness: Sendable {
                     isServing: state.isServing, head: figures.head, loops: loops, pushes: pushes,
                     commits: UInt64(max(0, figures.commits)),
                     failedCommits: UInt64(max(0, figures.failedCommits)),
-                    isDiskRefusing: figures.isRefusingWrites,
+                    isDiskRefusing: figures.isRefusingWrites || leader?.state.objection != nil,
                     waitingWrites: figures.waitingJobs, certificateEnds: certificateEnds),
                 now: now, wallSeconds: wallSeconds)
         }

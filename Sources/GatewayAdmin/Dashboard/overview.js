@@ -141,6 +141,12 @@ function row(name, value) { return [h("dt", {}, name), h("dd", {}, value)]; }
 /// A number, and its share if there is a whole.
 function part(count, all) { return all ? `${number(count)} (${share(count, all)})` : number(count); }
 
+/// Who writes the log of a cluster.
+function lead(cluster) {
+  if (cluster.leads) return "this gateway leads";
+  return cluster.leader ? `${cluster.leader} leads` : "nobody leads";
+}
+
 function details(now) {
   const log = now.log, recent = now.recent, standings = now.standings;
   const pushes = standings ? Object.values(standings).reduce((sum, count) => sum + count, 0) : 0;
@@ -159,6 +165,7 @@ function details(now) {
       row("Event loops", behind ? `${plural(behind, "entry", "entries")} behind` : "up to date"),
       row("Commit time", `p50 ${seconds(now.commit.p50)}, p99 ${seconds(now.commit.p99)}`),
       row("Queued writes", number(log.waitingWrites)),
+      ...(now.cluster ? [row("Cluster", lead(now.cluster))] : []),
       row("On disk", `${bytes(log.databaseBytes)}, ${bytes(log.walBytes)} of write-ahead log`))),
     card("Change quality", h("dl", { class: "facts" },
       row("Matched no rule", part(recent.unmatched, recent.changes)),

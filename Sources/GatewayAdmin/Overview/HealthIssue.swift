@@ -70,7 +70,7 @@ struct HealthSnapshot: Sendable {
         var troubles = parts.sorted { $0.rawValue < $1.rawValue }.map(failing)
         for more in [
             connections, certificate, pushCertificate, configuration, freshness, store, changes,
-            pushes, addresses, versions,
+            pushes, addresses, versions, lead,
         ] {
             troubles += more
         }
@@ -110,6 +110,16 @@ struct HealthSnapshot: Sendable {
                 .critical, "The server's certificate has expired; clients reject it.",
                 "Install a new certificate at tls.certificate and tls.key.")
         }
+    }
+
+    private var lead: [HealthIssue] {
+        guard let cluster, cluster.objection == nil, cluster.leader == nil else { return [] }
+        return [
+            HealthIssue(
+                .critical, "No node leads the cluster; posts get 503.",
+                "Another one takes the lead within 6 s. If none does, see the nodes' logs and "
+                    + "`timeline-gateway cluster status`.")
+        ]
     }
 
     private var connections: [HealthIssue] {

@@ -11,7 +11,7 @@ import OpenTelemetry
 /// The page of metrics: the counters, and values read from where they are kept.
 package struct MetricsPage: Sendable {
     let metrics: GatewayMetrics
-    let records: any EngineRecords
+    let records: SQLiteStore
     let registry: Registry
     let cursors: CursorCodec
     let clock: GatewayClock
@@ -27,16 +27,18 @@ package struct MetricsPage: Sendable {
     let unconfirmed: StalenessScanner
     let requestLimits: RequestLimits
     let spans: @Sendable () -> SpanBatcher.Counts
+    /// `nil` if no other gateway shares the log.
+    let leader: (any LogLeader)?
 
     package init(
-        metrics: GatewayMetrics, records: any EngineRecords, registry: Registry,
+        metrics: GatewayMetrics, records: SQLiteStore, registry: Registry,
         cursors: CursorCodec,
         clock: GatewayClock, loops: ShardLoops, push: PushLoop?, signer: NotificationSigner,
         keys: KeyService, tlsCounters: TLSCounters, connections: ConnectionLimit,
         certificateEnds: @escaping @Sendable () -> Date,
         pushCertificateEnds: @escaping @Sendable () -> [String: Date],
         unconfirmed: StalenessScanner, requestLimits: RequestLimits,
-        spans: @escaping @Sendable () -> SpanBatcher.Counts
+        spans: @escaping @Sendable () -> SpanBatcher.Counts, leader: (any LogLeader)?
     ) {
         self.metrics = metrics
         self.records = records
@@ -54,6 +56,7 @@ package struct MetricsPage: Sendable {
         self.unconfirmed = unconfirmed
         self.requestLimits = requestLimits
         self.spans = spans
+        self.leader = leader
     }
 
     /// Returns the page with the present values.
@@ -95,6 +98,10 @@ package struct MetricsPage: Sendable {
         samples.gauge(.requestBytesInWork, is: Double(requestLimits.bytesInWork))
         samples.gauge(.databaseBytes, is: Double(figures.databaseBytes))
         samples.gauge(.walBytes, is: Double(figures.walBytes))
+        samples.gauge(.leads, is: leader?.isHere ?? true ? 1 : 0)
+        if let state = leader?.state {
+            samples.gauge(.leaderGeneration, is: Double(state.generation))
+        }
     }
 
     /// Samples the registrations and log bytes of each app, largest first.

@@ -88,7 +88,7 @@ package final class OverviewSampler: Service {
     /// The parts that fail now.
     var verdict: Health.Verdict {
         readiness.verdict(
-            records: page.records, loops: page.loops, push: page.push,
+            records: page.records, leader: page.leader, loops: page.loops, push: page.push,
             certificateEnds: Int64(page.certificateEnds().timeIntervalSince1970),
             clock: page.clock)
     }
@@ -183,7 +183,7 @@ package final class OverviewSampler: Service {
                 Int64($0.timeIntervalSince1970) - now.at / 1000
             }, now: now, recent: counts, sent: sent, windows: windows)
         look.configurationFaults = configurationFaults()
-        look.cluster = page.records.cluster
+        look.cluster = page.leader?.state
         look.connectionWaits = now.connectionWaits - (recent?.connectionWaits ?? 0)
         var overview = Overview()
         overview.time = timestamp(now.at)
@@ -211,6 +211,13 @@ package final class OverviewSampler: Service {
         overview.log.waitingWrites = now.waitingWrites
         overview.log.databaseBytes = now.databaseBytes
         overview.log.walBytes = now.walBytes
+        overview.cluster = page.leader.map { leader in
+            var cluster = Overview.Cluster()
+            let state = leader.state
+            (cluster.leads, cluster.leader) = (leader.isHere, state.leader)
+            cluster.generation = state.generation
+            return cluster
+        }
         overview.standings = now.standings.map(\.document)
         return overview
     }

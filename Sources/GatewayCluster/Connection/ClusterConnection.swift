@@ -1,5 +1,4 @@
 import CPostgres
-import GatewayPostgres
 import Glibc
 
 /// A connection to the server that takes writes. Each call blocks its thread, and only for a time.
@@ -50,6 +49,13 @@ final class ClusterConnection: @unchecked Sendable {
                 Unmanaged<Warning>.fromOpaque(context).takeUnretainedValue().text =
                     gateway_pq_message(result).map { String(cString: $0) } ?? "no message"
             }, Unmanaged.passUnretained(warning).toOpaque())
+        // Whatever the defaults of the login are.
+        try rows(
+            """
+            SELECT set_config('synchronous_commit', 'on', false),
+              set_config('default_transaction_isolation', 'read committed', false),
+              set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)
+            """)
     }
 
     deinit { PQfinish(connection) }

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayPostgres
 import GatewayStorage
 
 /// The statements of a cluster's database.
@@ -110,6 +109,31 @@ enum ClusterDatabase {
         var body: [UInt8] = []
         for operation in operations { operation.append(to: &body) }
         let changes = ItemChanges(operations)
+        let answers = try connection.run([
+            (
+                "CALL timeline.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+                [
+                    .integer(generation), .integer(previous.number), .uuid(previous.id),
+                    .uuid(position.id), .integer(Int64(bitPattern: head)),
+                    .bytes(try seal.seal(body, for: place(of: position))),
+                    .boolean(operations.contains(where: \.isOfLog)),
+                    .texts(changes.goneApps.sorted()),
+                ] + (try items(changes, in: position.log, seal))
+                    + [.integer(Int64(bitPattern: changes.floor))]
+            ),
+            (
+                """
+                SELECT current_setting('synchronous_standby_names') <> '', pg_notify('timeline', '')
+                """, []
+            ),
+        ])
+        return try answers[1].first?.boolean(0) == true
+    }
+
+    /// Returns the columns of items: kinds, apps, keys and sealed values; `NULL` for an item that goes.
+    static func items(
+        _ changes: ItemChanges, in log: UInt128, _ seal: Seal
+    ) throws(Seal.Fault) -> [PostgresValue] {
         var kinds: [Int32] = []
         var apps: [String] = []
         var keys: [String] = []
@@ -121,28 +145,9 @@ enum ClusterDatabase {
             var bytes: [UInt8] = []
             operation?.append(to: &bytes)
             contents.append(
-                operation == nil ? nil : try seal.seal(bytes, for: place(of: key, in: position.log))
-            )
+                operation == nil ? nil : try seal.seal(bytes, for: place(of: key, in: log)))
         }
-        let answers = try connection.run([
-            (
-                "CALL timeline.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
-                [
-                    .integer(generation), .integer(previous.number), .uuid(previous.id),
-                    .uuid(position.id), .integer(Int64(bitPattern: head)),
-                    .bytes(try seal.seal(body, for: place(of: position))),
-                    .texts(changes.goneApps.sorted()), .smallIntegers(kinds), .texts(apps),
-                    .texts(keys), .byteArrays(contents),
-                    .integer(Int64(bitPattern: changes.floor)),
-                ]
-            ),
-            (
-                """
-                SELECT current_setting('synchronous_standby_names') <> '', pg_notify('timeline', '')
-                """, []
-            ),
-        ])
-        return try answers[1].first?.boolean(0) == true
+        return [.smallIntegers(kinds), .texts(apps), .texts(keys), .byteArrays(contents)]
     }
 
     /// Records that the node lives, and renews its lease; waits for the quorum as an append does, so
@@ -157,14 +162,14 @@ enum ClusterDatabase {
         try !connection.rows(
             """
             WITH me AS (
-              INSERT INTO timeline.node VALUES ($1, $2, $3, $4, $5::bigint, clock_timestamp())
-              ON CONFLICT (name) DO UPDATE SET url = excluded.url, start = excluded.start,
+              INSERT INTO timeline.node VALUES ($1, $2, $3, $4::bigint, clock_timestamp())
+              ON CONFLICT (name) DO UPDATE SET start = excluded.start,
                 position = excluded.position, format = excluded.format, seen = excluded.seen)
-            UPDATE timeline.leader SET until = clock_timestamp() + $6::bigint * interval '1 ms'
-            WHERE node = $1 AND generation = $7 RETURNING 1
+            UPDATE timeline.leader SET until = clock_timestamp() + $5::bigint * interval '1 ms'
+            WHERE node = $1 AND generation = $6 RETURNING 1
             """,
             [
-                .text(node.name), .text(node.url), .uuid(node.start), .integer(position.number),
+                .text(node.name), .uuid(node.start), .integer(position.number),
                 .integer(format), .integer(Lease.duration),
                 generation.map { .integer($0) } ?? .null,
             ]
@@ -190,6 +195,18 @@ enum ClusterDatabase {
                 .integer(Lease.leftMax),
             ]
         ).first?.integer(0)
+    }
+
+    /// Returns the names of the other nodes that lived a moment ago.
+    static func others(
+        than node: String, _ connection: ClusterConnection
+    ) throws(PostgresError) -> [String] {
+        try connection.rows(
+            """
+            SELECT name FROM timeline.node
+            WHERE name <> $1 AND seen > clock_timestamp() - interval '10 s'
+            """, [.text(node)]
+        ).map { row throws(PostgresError) in try row.text(0) }
     }
 
     /// Lets another node take the lease at once.

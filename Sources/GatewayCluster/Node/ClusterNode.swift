@@ -1,6 +1,5 @@
 import CLinux
 import Foundation
-import GatewayPostgres
 import GatewayStorage
 import Glibc
 import Logging
@@ -15,22 +14,20 @@ package final class ClusterNode: StoreReplication {
     package struct Configuration: Sendable {
         let address: PostgresAddress
         let seal: Seal
-        /// The name of the node, which no other node of the cluster has.
+        /// The name of the node, which no other node of the cluster has: the host and port at which
+        /// they reach it.
         package let name: String
-        /// The URL at which other nodes reach it.
-        let url: String
         /// Whether a commit must be on a standby, too.
         let waitsForStandby: Bool
         /// The id of this start.
         let start = UInt128.random(in: .min ... .max)
 
         package init(
-            address: PostgresAddress, seal: Seal, name: String, url: String, waitsForStandby: Bool
+            address: PostgresAddress, seal: Seal, name: String, waitsForStandby: Bool
         ) {
             self.address = address
             self.seal = seal
             self.name = name
-            self.url = url
             self.waitsForStandby = waitsForStandby
         }
     }
@@ -72,15 +69,17 @@ package final class ClusterNode: StoreReplication {
                 Void
         /// The node leads from now on.
         ///
-        /// - Parameter isVoid: Whether the log lost a tail, so that all cursors are void.
-        let lead: @Sendable (_ isVoid: Bool) async throws -> Void
+        /// - Parameters:
+        ///   - isVoid: Whether the log lost a tail, so that all cursors are void.
+        ///   - others: The other nodes that lived a moment ago.
+        let lead: @Sendable (_ isVoid: Bool, _ others: [String]) async throws -> Void
         /// The node follows from now on.
         let follow: @Sendable () async -> Void
 
         package init(
             repeatBatch:
                 @escaping @Sendable ([StoreOperation], Data, Data) async throws -> Void,
-            lead: @escaping @Sendable (_ isVoid: Bool) async throws -> Void,
+            lead: @escaping @Sendable (_ isVoid: Bool, _ others: [String]) async throws -> Void,
             follow: @escaping @Sendable () async -> Void
         ) {
             (self.repeatBatch, self.lead, self.follow) = (repeatBatch, lead, follow)
@@ -107,7 +106,10 @@ package final class ClusterNode: StoreReplication {
         /// Whether the leader must take over from itself.
         var mustRetake = false
         var waiters: [Waiter] = []
-        var objection: String? = "not connected yet"
+        /// Why the database does not answer, and since when.
+        var failure: (reason: String, since: Int64)?
+        /// The lease as it was last seen.
+        var lease: Lease.View?
         var isStopping = false
     }
 
@@ -181,13 +183,35 @@ package final class ClusterNode: StoreReplication {
 
     // MARK: Any thread
 
+    /// The name of this node.
+    package var name: String { configuration.name }
+
     /// Whether this node leads, and may write now.
     package var isLeading: Bool { refusal == nil }
 
-    /// The reason why the node does not follow or write the log; `nil` if it does one of them.
-    package var objection: String? { state.withLock { $0.objection } }
+    /// The time without the database that is not worth a word, in milliseconds: a fail-over of the
+    /// database takes as long.
+    private static let patience: Int64 = 5_000
+
+    /// The reason why the node has neither followed nor written the log for some seconds; `nil` if it
+    /// does one of them.
+    package var objection: String? {
+        state.withLock { state in
+            state.failure.flatMap { failure in
+                ClusterConnection.now >= failure.since + Self.patience ? failure.reason : nil
+            }
+        }
+    }
 
     package var position: ClusterPosition { state.withLock { $0.position } }
+
+    /// Who leads, as far as this node knows, and since which generation; `nil` if nobody does.
+    package var leader: (name: String, generation: Int64)? {
+        state.withLock { state in
+            guard let lease = state.lease, lease.left > 0, let name = lease.node else { return nil }
+            return (name, lease.generation)
+        }
+    }
 
     /// Returns once this node has repeated everything that any node had answered for when it was
     /// called.
@@ -232,14 +256,16 @@ package final class ClusterNode: StoreReplication {
         var failures = 0
         while !isStopping {
             do {
-                let connection = try connect()
+                let connection = try ClusterConnection(configuration.address)
                 try await follow(connection, &lease, hooks) { failures = 0 }
             } catch let fault as Fault where fault.isFinal {
                 await stopLeading(&lease, hooks)
                 throw fault
             } catch {
                 logger.warning("the cluster's database is away", metadata: ["reason": "\(error)"])
-                state.withLock { $0.objection = "\(error)" }
+                state.withLock { state in
+                    state.failure = ("\(error)", state.failure?.since ?? ClusterConnection.now)
+                }
                 await stopLeading(&lease, hooks)
                 expel(all: false)
                 failures = min(failures + 1, 6)
@@ -278,12 +304,6 @@ package final class ClusterNode: StoreReplication {
     private func drainWakeUp() {
         var count: eventfd_t = 0
         eventfd_read(wakeUp, &count)
-    }
-
-    private func connect() throws(PostgresError) -> ClusterConnection {
-        let connection = try ClusterConnection(configuration.address)
-        try connection.rows("SET synchronous_commit = on")
-        return connection
     }
 
     /// The interval of looks without a notification, in milliseconds.
@@ -327,8 +347,12 @@ package final class ClusterNode: StoreReplication {
                 isAnswered = true
                 for waiter in waiting { waiter.continuation.resume() }
             }
-            state.withLock { $0.objection = nil }
+            state.withLock { ($0.failure, $0.lease) = (nil, view.lease) }
             onLook()
+            if isLeading, view.isShortened {
+                abandon("a node had more of the log than the database, or an operator says so")
+                continue
+            }
             switch lease.look(view.lease, isNewest: isNewest, now: began) {
             case .nothing: break
             case .take(let generation):
@@ -343,12 +367,14 @@ package final class ClusterNode: StoreReplication {
                 continue
             case .lead(let generation):
                 // The writer's own.
-                let appending = try connect()
+                let appending = try ClusterConnection(configuration.address)
                 state.withLock { state in
                     state.leading = Leading(connection: appending, generation: generation)
                     state.leadsUntil = lease.leadsUntil ?? .min
                 }
-                try await hooks.lead(view.isShortened)
+                try await hooks.lead(
+                    view.isShortened,
+                    try ClusterDatabase.others(than: configuration.name, connection))
                 if view.isShortened { try ClusterDatabase.forgetLoss(connection) }
                 continue
             case .follow:

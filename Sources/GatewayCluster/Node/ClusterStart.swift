@@ -1,5 +1,4 @@
 import Foundation
-import GatewayPostgres
 import GatewayStorage
 import Logging
 
@@ -11,24 +10,15 @@ package struct ClusterStart: Sendable {
     /// The items that are read at once.
     private static let itemsAtOnce: Int64 = 2_000
 
-    /// Creates the rows of a cluster in a database that has none, with new keys for its stores.
-    ///
-    /// - Throws: `PostgresError`, ``Seal/Fault``.
-    package static func prepare(_ address: PostgresAddress, _ seal: Seal) throws {
-        let connection = try PostgresAdministration(address)
-        try connection.transaction { () throws(PostgresError) in
-            try connection.execute(String(decoding: PackageResources.schema_sql, as: UTF8.self))
-        }
+    /// New keys for the stores of a cluster.
+    static func newSecrets() -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
-        let keys = (0..<StoreSecrets.byteCount).map { _ in
+        return (0..<StoreSecrets.byteCount).map { _ in
             UInt8.random(in: 0...255, using: &generator)
         }
-        try connection.rows(
-            "UPDATE timeline.cluster SET secrets = $1 WHERE secrets IS NULL",
-            [.bytes(try seal.seal(keys, for: secretsPlace))])
     }
 
-    private static let secretsPlace = "secrets"
+    static let secretsPlace = "secrets"
 
     /// Opens the store of a node.
     ///
@@ -42,7 +32,6 @@ package struct ClusterStart: Sendable {
         open: (any StoreReplication) throws -> SQLiteStore, discard: () throws -> Void
     ) async throws {
         let connection = try ClusterConnection(configuration.address)
-        try connection.rows("SET synchronous_commit = on")
         guard
             let row = try connection.rows(
                 "SELECT log_id, format, secrets FROM timeline.cluster"
@@ -191,7 +180,7 @@ package struct ClusterStart: Sendable {
 
 extension StoreOperation {
     /// Whether a beginning store repeats it from the batches, and not from an item.
-    fileprivate var isOfLog: Bool {
+    var isOfLog: Bool {
         switch self {
         case .append, .appendPushAttempt, .prunePushAttempts, .prune, .deleteApp: true
         default: false

@@ -13,9 +13,9 @@ package struct Seal: Sendable {
 
         package var description: String {
             switch self {
-            case .keyFile(let path, let reason): "the fleet key \(path) \(reason)"
+            case .keyFile(let path, let reason): "the key file \(path) \(reason)"
             case .notAuthentic(let row):
-                "\(row) was not sealed with one of this node's fleet keys: give every node the same"
+                "\(row) was not sealed with one of this node's cluster keys: give every node the same"
                     + " keys"
             case .cryptoFailed: "OpenSSL failed"
             }
@@ -70,7 +70,7 @@ package struct Seal: Sendable {
     }
 
     /// Uses keys that stand one behind the other, the current one first.
-    init(_ bytes: [UInt8]) throws(Fault) {
+    package init(_ bytes: [UInt8]) throws(Fault) {
         var keys: [Key] = []
         for start in stride(from: 0, to: bytes.count, by: Self.keyBytes) {
             let key = Array(bytes[start..<min(start + Self.keyBytes, bytes.count)])

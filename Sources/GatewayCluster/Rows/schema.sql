@@ -12,12 +12,15 @@ CREATE TABLE timeline.cluster (
   -- The last batch that a node had and the database lacks: clients may have seen what is lost.
   lost bigint);
 
--- A batch is one transaction of the leader's store; its head is the last sequence with it.
+-- A batch is one transaction of the leader's store; its head is the last sequence with it. One that is
+-- not logged has nothing but new values of items.
 CREATE TABLE timeline.batch (
   number bigint PRIMARY KEY,
   id uuid NOT NULL,
   head bigint NOT NULL,
-  body bytea NOT NULL);
+  body bytea NOT NULL,
+  logged boolean NOT NULL DEFAULT true);
+CREATE INDEX ON timeline.batch (number) WHERE NOT logged;
 ALTER TABLE timeline.batch ALTER COLUMN body SET STORAGE EXTERNAL;
 INSERT INTO timeline.batch VALUES (0, gen_random_uuid(), 0, '');
 INSERT INTO timeline.cluster (format) VALUES (1);
@@ -38,7 +41,6 @@ INSERT INTO timeline.leader VALUES (true, NULL, 0, 'epoch');
 
 CREATE TABLE timeline.node (
   name text COLLATE "C" PRIMARY KEY,
-  url text NOT NULL,
   start uuid NOT NULL,
   position bigint NOT NULL,
   format int NOT NULL,
@@ -48,7 +50,7 @@ CREATE TABLE timeline.node (
 -- locked for update: shared locks would let two appends of one generation commit.
 CREATE PROCEDURE timeline.append(
   own_generation bigint, follows bigint, follows_id uuid, batch_id uuid, new_head bigint, batch_body bytea,
-  gone_apps text[], kinds int[], apps text[], keys text[], contents bytea[], floor bigint)
+  is_logged boolean, gone_apps text[], kinds int[], apps text[], keys text[], contents bytea[], floor bigint)
 LANGUAGE plpgsql AS $$
 DECLARE newest bigint; newest_id uuid;
 BEGIN
@@ -60,7 +62,11 @@ BEGIN
   IF newest IS DISTINCT FROM follows OR newest_id IS DISTINCT FROM follows_id THEN
     RAISE 'the batch follows another one' USING ERRCODE = 'TG002';
   END IF;
-  INSERT INTO timeline.batch VALUES (newest + 1, batch_id, new_head, batch_body);
+  INSERT INTO timeline.batch VALUES (newest + 1, batch_id, new_head, batch_body, is_logged);
+  -- A node that is this far behind begins anew.
+  IF newest % 1000 = 0 THEN
+    DELETE FROM timeline.batch WHERE NOT logged AND number < newest - 10000;
+  END IF;
   IF array_length(gone_apps, 1) > 0 THEN
     DELETE FROM timeline.item WHERE kind BETWEEN 1 AND 4 AND app = ANY (gone_apps);
   END IF;
@@ -73,7 +79,6 @@ BEGIN
       ON CONFLICT (kind, app, key) DO UPDATE SET value = excluded.value;
   END IF;
   IF floor > 0 THEN
-    -- A node that is this far behind begins anew.
     DELETE FROM timeline.batch WHERE head <= floor AND number < newest - 10000;
     DELETE FROM timeline.item c WHERE c.kind = 2 AND c.key < (
       SELECT max(d.key) FROM timeline.item d
@@ -81,3 +86,16 @@ BEGIN
   END IF;
   COMMIT;
 END $$;
+
+-- Who may do what. An observer sees no payload and no key.
+GRANT USAGE ON SCHEMA timeline TO timeline_node, timeline_observer;
+GRANT SELECT ON ALL TABLES IN SCHEMA timeline TO timeline_node;
+GRANT INSERT, DELETE ON timeline.batch TO timeline_node;
+GRANT INSERT, UPDATE, DELETE ON timeline.item, timeline.node TO timeline_node;
+GRANT UPDATE ON timeline.leader TO timeline_node;
+GRANT UPDATE (lost) ON timeline.cluster TO timeline_node;
+REVOKE EXECUTE ON PROCEDURE timeline.append FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE timeline.append TO timeline_node;
+GRANT SELECT ON timeline.leader, timeline.node TO timeline_observer;
+GRANT SELECT (number, id, head) ON timeline.batch TO timeline_observer;
+GRANT SELECT (log_id, format, lost) ON timeline.cluster TO timeline_observer;

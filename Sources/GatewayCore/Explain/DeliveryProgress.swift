@@ -51,6 +51,9 @@ package struct DeliveryProgress: Sendable {
         tell(kinds) { $0.streamed = max($0.streamed, sequence) }
     }
 
+    /// The sequences up to which polls, and ended streams, have told everything.
+    package var toldOfAll: (polled: UInt64, streamed: UInt64) { (all.polled, all.streamed) }
+
     /// Returns the sequence up to which polls have reported a kind.
     package func polled(_ kind: String) -> UInt64 {
         max(all.polled, narrowed[kind]?.polled ?? 0)

@@ -23,9 +23,12 @@ package struct ItemStatus: Sendable {
     package internal(set) var telling: StreamDeliveryState?
 
     /// Returns the same status, combined with the delivery state on another shard's streams.
-    package func told(also other: Self) -> Self {
+    package func told(also other: Self) -> Self { told(other.telling) }
+
+    /// Returns the same status, combined with the delivery state on another stream.
+    package func told(_ other: StreamDeliveryState?) -> Self {
         var result = self
-        result.telling = telling.map { $0.sooner(other.telling) } ?? other.telling
+        result.telling = telling.map { $0.sooner(other) } ?? other
         return result
     }
 }

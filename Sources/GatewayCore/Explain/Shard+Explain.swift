@@ -8,6 +8,17 @@ package struct StreamStatus: Sendable, Equatable {
     package let kinds: Set<String>?
     /// Whether buffered data does not fit.
     package let isLagging: Bool
+
+    package init(watermark: UInt64, kinds: Set<String>?, isLagging: Bool) {
+        (self.watermark, self.kinds, self.isLagging) = (watermark, kinds, isLagging)
+    }
+
+    /// The state of an item's change on the stream, as far as what was sent tells; `nil` if the stream
+    /// does not carry the kind.
+    package func telling(of kind: String, at sequence: UInt64) -> StreamDeliveryState? {
+        if let kinds, !kinds.contains(kind) { return nil }
+        return watermark >= sequence ? .sent : isLagging ? .lagging : .waits(until: 0)
+    }
 }
 
 extension Shard {

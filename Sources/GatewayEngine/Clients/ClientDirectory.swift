@@ -7,18 +7,20 @@ import WidgetModel
 /// Registers, replaces and removes clients, and records their acknowledgements: returns when the
 /// change is on disk.
 package final class ClientDirectory: Sendable {
-    let log: any EngineLog
+    let log: EngineLog
     let catalogs: AppCatalogs
     let registry: Registry
     let accepted: AcceptedChanges
     let loops: ShardLoops
     /// Receives acknowledgements; `nil` where nothing is pushed.
     let push: PushLoop?
-    private let cursors: CursorCodec
+    let cursors: CursorCodec
     let documents: DocumentWork
     let metrics: GatewayMetrics
     let tracing: GatewayTracing?
     let clock: GatewayClock
+    /// `nil` if no other gateway shares the log.
+    private let leader: (any LogLeader)?
     let locks = RegistrationLocks()
     private let webhookGuard = Mutex(AddressGuard())
     /// The maximum number of clients whose new push addresses are counted.
@@ -28,10 +30,10 @@ package final class ClientDirectory: Sendable {
     private let newAddresses: Mutex<BucketTable<ClientKey>>
 
     init(
-        log: any EngineLog, catalogs: AppCatalogs, registry: Registry,
+        log: EngineLog, catalogs: AppCatalogs, registry: Registry,
         accepted: AcceptedChanges, loops: ShardLoops, push: PushLoop?, cursors: CursorCodec,
         documents: DocumentWork, pushAddresses: TokenRate, metrics: GatewayMetrics,
-        tracing: GatewayTracing?, clock: GatewayClock
+        tracing: GatewayTracing?, clock: GatewayClock, leader: (any LogLeader)? = nil
     ) {
         newAddresses = Mutex(
             BucketTable(rate: pushAddresses, slotsMax: Self.addressBucketsMax))
@@ -46,18 +48,28 @@ package final class ClientDirectory: Sendable {
         self.metrics = metrics
         self.tracing = tracing
         self.clock = clock
+        self.leader = leader
     }
 
     // MARK: Lookup
 
-    /// Whether the registration of a client is in memory, if there is one.
-    package func isHeld(_ key: ClientKey) -> Bool { log.isHeld(key) }
+    /// Whether what this gateway has of a client's registration is what any gateway answered.
+    ///
+    /// - Parameter digest: The digest that the client states.
+    package func isCurrent(_ key: ClientKey, digest: String?) -> Bool {
+        guard let leader, !leader.isHere else { return true }
+        guard let record = registry.record(key) else { return false }
+        return digest == nil || digest == record.digest
+    }
 
     /// Returns the registration of a client in force; `nil` if there is none.
     ///
+    /// - Parameter digest: The digest that the client states.
     /// - Throws: ``EngineError/cluster(_:)`` if it cannot be read now.
-    package func record(_ key: ClientKey) async throws -> ClientRecord? {
-        try await log.hold(key)
+    package func record(
+        _ key: ClientKey, digest: String? = nil
+    ) async throws -> ClientRecord? {
+        if !isCurrent(key, digest: digest) { _ = try await log.barrier() }
         return registry.record(key)
     }
 
@@ -196,6 +208,13 @@ package final class ClientDirectory: Sendable {
         for stream in registry.streams(of: key) where !stream.isPoll {
             id = min(id, try await loops.all[Int(stream.loop)].sent(on: stream.id))
         }
+        guard let leader, let nodes = registry.client(key)?.nodes, !nodes.isEmpty else { return id }
+        for node in nodes {
+            for stream in await leader.streams(of: [key], at: node).joined()
+            where !stream.isLagging && stream.kinds == nil {
+                id = min(id, stream.watermark)
+            }
+        }
         return id
     }
 
@@ -209,6 +228,11 @@ package final class ClientDirectory: Sendable {
     package func present(
         _ claims: [String: [String]], of key: ClientKey
     ) async throws -> ClientRecord {
+        if let leader, !leader.isHere {
+            try await leader.present(claims, of: key)
+            guard let record = registry.record(key) else { throw EngineError.unknownClient }
+            return record
+        }
         var inForce: ClientRecord?
         let stored = try await replaceRegistration(of: key) { base in
             guard let ruleSet = base.ruleSet else { throw EngineError.unknownApp }

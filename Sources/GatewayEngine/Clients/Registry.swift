@@ -12,7 +12,7 @@ typealias LoopIndex = UInt16
 /// each with its own lock: code that visits all clients blocks others only for the duration of one
 /// part.
 package final class Registry: Sendable {
-    fileprivate struct Entry {
+    struct Entry {
         var record: ClientRecord
         /// The sequences up to which the client has acknowledged and polls have reported; changes
         /// from before its registration do not concern it.
@@ -24,7 +24,7 @@ package final class Registry: Sendable {
         var contact: Contact
     }
 
-    fileprivate struct Contact {
+    struct Contact {
         /// The time at which the client was last seen, in milliseconds since 1970; 0 if unknown.
         var at: Int64
         /// Whether the client contacted the gateway since its start.
@@ -36,9 +36,11 @@ package final class Registry: Sendable {
         let loop: LoopIndex
         let id: StreamID
         let isPoll: Bool
+        /// Whether it is for all kinds.
+        let isWhole: Bool
     }
 
-    fileprivate struct Streams {
+    struct Streams {
         var newest: OpenStream
         /// The others, oldest first, which few clients have.
         var others: [OpenStream] = []
@@ -46,25 +48,33 @@ package final class Registry: Sendable {
         var loops: [LoopIndex] { [newest.loop] + others.map(\.loop) }
     }
 
-    fileprivate struct Part {
+    struct Part {
         var records: [ClientKey: Entry] = [:]
         var streams: [ClientKey: Streams] = [:]
         var seen: Set<ClientKey> = []
+        /// The clients whose contact with this gateway changed; `nil` where nobody asks.
+        var changed: Set<ClientKey>?
+        /// What clients did at other gateways, by name.
+        var elsewhere: [ClientKey: [String: NodeContact]] = [:]
     }
 
     /// The number of parts: with a million clients each has 4,000.
     package static let partCount = 256
 
-    private let parts = (0..<partCount).map { _ in Mutexed(Part()) }
+    let parts = (0..<partCount).map { _ in Mutexed(Part()) }
     private let streamsMax: Int
 
     /// Creates an empty registry that allows each client `streamsMax` streams, and as many polls
     /// that wait.
-    package init(streamsMax: Int) {
+    ///
+    /// - Parameter notesContacts: Whether another gateway asks for ``takeContacts(all:)``.
+    package init(streamsMax: Int, notesContacts: Bool = false) {
         self.streamsMax = streamsMax
+        guard notesContacts else { return }
+        for part in parts { part.withLock { $0.changed = [] } }
     }
 
-    private func withPart<Result: Sendable>(
+    func withPart<Result: Sendable>(
         of key: ClientKey, _ body: (inout sending Part) -> Result
     ) -> Result {
         parts[Int(UInt(bitPattern: key.hashValue) % UInt(Self.partCount))].withLock(body)
@@ -123,6 +133,7 @@ package final class Registry: Sendable {
     package func remove(_ key: ClientKey) {
         withPart(of: key) {
             $0.records[key] = nil
+            $0.elsewhere[key] = nil
             $0.seen.remove(key)
         }
     }
@@ -131,7 +142,10 @@ package final class Registry: Sendable {
     package func removeAll(of app: String) {
         for part in parts {
             part.withLock { part in
-                for key in part.records.keys where key.app == app { part.records[key] = nil }
+                for key in part.records.keys where key.app == app {
+                    part.records[key] = nil
+                    part.elsewhere[key] = nil
+                }
                 part.seen = part.seen.filter { $0.app != app }
             }
         }
@@ -169,7 +183,8 @@ package final class Registry: Sendable {
             entry.acknowledged = max(entry.acknowledged, sequence)
             entry.hearing.confirmed(upTo: sequence)
             part.records[key] = entry
-            return (confirmed, part.streams[key] == nil ? .poll : .stream)
+            part.changed?.insert(key)
+            return (confirmed, part.hasStream(key) ? .stream : .poll)
         }
     }
 
@@ -185,6 +200,7 @@ package final class Registry: Sendable {
     func resume(_ key: ClientKey, from sequence: UInt64) -> [ReportedRebuilds.Confirmation] {
         withPart(of: key) { part in
             part.records[key]?.hearing.confirmed(upTo: sequence)
+            part.changed?.insert(key)
             guard part.records[key]?.reported.isEmpty == false else { return [] }
             return part.records[key]?.reported.resumed(from: sequence) ?? []
         }
@@ -192,7 +208,7 @@ package final class Registry: Sendable {
 
     /// Returns the channel that notifies a client.
     func channel(_ key: ClientKey) -> DeliveryChannel {
-        withPart(of: key) { $0.streams[key] == nil ? .poll : .stream }
+        withPart(of: key) { $0.hasStream(key) ? .stream : .poll }
     }
 
     /// Records that a poll reported a change at `sequence` to a client; returns whether it is the
@@ -207,7 +223,10 @@ package final class Registry: Sendable {
 
     /// Records that a poll reported everything up to `sequence`, for some kinds or for all.
     package func notePolled(_ key: ClientKey, upTo sequence: UInt64, kinds: Set<String>?) {
-        withPart(of: key) { $0.records[key]?.hearing.polled(upTo: sequence, kinds: kinds) }
+        withPart(of: key) {
+            $0.records[key]?.hearing.polled(upTo: sequence, kinds: kinds)
+            $0.changed?.insert(key)
+        }
     }
 
     /// Resets all delivery progress, because the log lost a tail and the progress is void.
@@ -217,6 +236,7 @@ package final class Registry: Sendable {
                 for key in part.records.keys {
                     part.records[key]?.hearing = DeliveryProgress(isRestored: true)
                 }
+                part.elsewhere = part.elsewhere.mapValues { $0.mapValues(\.withoutPositions) }
             }
         }
     }
@@ -229,6 +249,7 @@ package final class Registry: Sendable {
     ///   recorded no more; the caller has it ended.
     func noteStream(_ key: ClientKey, _ stream: OpenStream) -> OpenStream? {
         withPart(of: key) { part in
+            part.changed?.insert(key)
             guard let before = part.streams[key]?.newest else {
                 part.streams[key] = Streams(newest: stream)
                 return nil
@@ -254,6 +275,7 @@ package final class Registry: Sendable {
     ) {
         withPart(of: key) { part in
             part.records[key]?.hearing.streamed(upTo: sequence, kinds: kinds)
+            part.changed?.insert(key)
             part.remove(stream, of: key)
         }
     }
@@ -266,6 +288,8 @@ package final class Registry: Sendable {
         let hearing: DeliveryProgress
         /// The loops of its streams.
         let loops: [LoopIndex]
+        /// The other gateways at which it has streams.
+        let nodes: [String]
         /// The number of its open streams.
         let streams: Int
         /// The time at which it was last seen, in milliseconds since 1970; 0 if unknown. A client
@@ -295,8 +319,8 @@ package final class Registry: Sendable {
         parts[part].withLock { part in
             part.records.compactMap { key, entry in
                 let seen = part.seen(key, entry)
-                guard entry.hearing.isHeardOf || !seen.loops.isEmpty,
-                    isWanted(key, entry.hearing.confirmed)
+                guard seen.hearing.isHeardOf || seen.streams > 0,
+                    isWanted(key, seen.hearing.confirmed)
                 else { return nil }
                 return (key, seen)
             }
@@ -325,6 +349,7 @@ package final class Registry: Sendable {
             let contact = Contact(at: now, isSinceStart: true)
             let isRegistered: Void? = part.records[key]?.contact = contact
             if isRegistered != nil, !isStored { part.seen.insert(key) }
+            part.changed?.insert(key)
         }
     }
 
@@ -336,8 +361,9 @@ package final class Registry: Sendable {
         parts.flatMap { part in
             part.withLock { part in
                 defer { part.seen = [] }
-                return part.seen.union(part.streams.keys).map { key in
-                    (key, part.streams[key] == nil ? part.records[key]?.contact.at ?? now : now)
+                let away = part.elsewhere.lazy.filter { $0.value.contains { $0.value.streams > 0 } }
+                return part.seen.union(part.streams.keys).union(away.map(\.key)).map { key in
+                    (key, part.hasStream(key) ? now : part.records[key]?.contact.at ?? now)
                 }
             }
         }
@@ -346,10 +372,45 @@ package final class Registry: Sendable {
 
 extension Registry.Part {
     fileprivate func seen(_ key: ClientKey, _ entry: Registry.Entry) -> Registry.Seen {
-        Registry.Seen(
-            record: entry.record, hearing: entry.hearing, loops: streams[key]?.loops ?? [],
-            streams: streams[key].map { $0.others.count + 1 } ?? 0, seenAt: entry.contact.at,
-            isSeen: entry.contact.isSinceStart)
+        var hearing = entry.hearing
+        let elsewhere = elsewhere[key] ?? [:]
+        for contact in elsewhere.values { contact.add(to: &hearing) }
+        return Registry.Seen(
+            record: entry.record, hearing: hearing, loops: streams[key]?.loops ?? [],
+            nodes: elsewhere.filter { $0.value.streams > 0 }.keys.sorted(),
+            streams: elsewhere.values.reduce(streams[key].map { $0.others.count + 1 } ?? 0) {
+                $0 + $1.streams
+            }, seenAt: entry.contact.at, isSeen: entry.contact.isSinceStart)
+    }
+
+    /// Whether a client has a stream, or a poll that waits, at this gateway or another one.
+    fileprivate func hasStream(_ key: ClientKey) -> Bool {
+        streams[key] != nil || elsewhere[key]?.contains { $0.value.streams > 0 } ?? false
+    }
+
+    /// The clients that did anything at this gateway since its start.
+    var contacted: Set<ClientKey> {
+        Set(streams.keys).union(records.lazy.filter { $0.value.contact.isSinceStart }.map(\.key))
+    }
+
+    /// What a client did at this gateway.
+    func contact(of key: ClientKey) -> NodeContact {
+        var contact = NodeContact()
+        let streams = streams[key].map { $0.others + [$0.newest] } ?? []
+        contact.streams = streams.count
+        contact.isStreaming = streams.contains { $0.isWhole && !$0.isPoll }
+        guard let entry = records[key] else { return contact }
+        (contact.confirmed, contact.seenAt) = (entry.hearing.confirmed, entry.contact.at)
+        (contact.polled, contact.streamed) = entry.hearing.toldOfAll
+        return contact
+    }
+
+    /// Keeps what a client heard at another gateway as if it had been here.
+    mutating func keep(_ contact: NodeContact, of key: ClientKey) {
+        if var entry = records[key] {
+            contact.add(to: &entry.hearing)
+            records[key] = entry
+        }
     }
 
     fileprivate mutating func remove(_ stream: Registry.OpenStream, of key: ClientKey) {

@@ -28,6 +28,13 @@ extension Explainer {
             streams += part.streams
             floor = max(floor, part.floor)
         }
+        for node in seen.nodes {
+            let others = await leader?.streams(of: [key], at: node).first ?? []
+            streams += others
+            items = items.map { item in
+                others.reduce(item) { $0.told($1.telling(of: $0.item.kind, at: $0.version)) }
+            }
+        }
         let pushed = try await push?.standing(
             of: record, app: key.app, items.map { ($0.item, $0.version) })
         var document = try ExplainedClient(key, seen: seen)
@@ -68,6 +75,17 @@ extension Explainer {
         let removed = try await removedAddresses(of: key, since: record.addressedAt)
         if !removed.isEmpty { document.removedAddresses = removed }
         return document
+    }
+
+    /// Returns the open streams of a client at this gateway.
+    package func streams(of key: ClientKey) async throws -> [StreamStatus] {
+        guard let seen = registry.client(key) else { return [] }
+        var streams: [StreamStatus] = []
+        for index in Set(seen.loops).sorted() {
+            let loop = loops.all[Int(index)]
+            streams += try await loop.standing(of: seen.record, app: key.app)?.streams ?? []
+        }
+        return streams
     }
 
     /// The maximum number of removed addresses that are shown.
@@ -186,7 +204,7 @@ extension ExplainedItem {
 }
 
 extension StreamStatus {
-    fileprivate var document: ExplainedStream {
+    package var document: ExplainedStream {
         var document = ExplainedStream()
         document.watermark = watermark
         document.lagging = isLagging

@@ -33,7 +33,7 @@ package struct ExplainedChanges: Sendable {
 /// for a copy of it. One explanation runs at a time, apps in turn, and only while its caller waits
 /// for the answer.
 package final class Explainer: Sendable {
-    let records: any EngineRecords
+    let records: SQLiteStore
     let catalogs: AppCatalogs
     let registry: Registry
     let changes: ChangeLog
@@ -41,6 +41,8 @@ package final class Explainer: Sendable {
     /// `nil` where nothing is pushed.
     let push: PushLoop?
     private let clock: GatewayClock
+    /// `nil` if no other gateway shares the log.
+    let leader: (any LogLeader)?
     /// The push limits, for forecasts.
     let pushTerms: @Sendable () -> PushScheduler.Terms
     let turns = ExplainTurns()
@@ -49,8 +51,8 @@ package final class Explainer: Sendable {
     private static let replacedMax = 8
 
     package init(
-        records: any EngineRecords, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
-        loops: ShardLoops, push: PushLoop?, clock: GatewayClock,
+        records: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
+        loops: ShardLoops, push: PushLoop?, clock: GatewayClock, leader: (any LogLeader)? = nil,
         pushTerms: @escaping @Sendable () -> PushScheduler.Terms
     ) {
         self.records = records
@@ -60,6 +62,7 @@ package final class Explainer: Sendable {
         self.loops = loops
         self.push = push
         self.clock = clock
+        self.leader = leader
         self.pushTerms = pushTerms
     }
 
@@ -121,7 +124,7 @@ package final class Explainer: Sendable {
             try await askStreams(&found, clients, subject)
             // A stream that ended in the meantime has left its delivery progress.
             for place in found.indices
-            where found[place].telling == nil && !clients[found[place].client].loops.isEmpty {
+            where found[place].telling == nil && clients[found[place].client].streams > 0 {
                 let key = ClientKey(
                     app: subject.app, client: clients[found[place].client].record.client)
                 if let client = registry.client(key) {
@@ -194,6 +197,23 @@ package final class Explainer: Sendable {
                 found[place].telling =
                     answer.map { $0.sooner(found[place].telling) }
                     ?? found[place].telling
+            }
+        }
+        guard let leader else { return }
+        for node in Set(found.flatMap { clients[$0.client].nodes }) {
+            let places = found.indices.filter { clients[found[$0].client].nodes.contains(node) }
+            let keys = places.map { place in
+                ClientKey(
+                    app: subject.app, client: clients[found[place].client].record.client)
+            }
+            for (place, streams) in zip(places, await leader.streams(of: keys, at: node)) {
+                let kind = found[place].hold.item.kind
+                for stream in streams {
+                    // A change that is not logged would be sent at once.
+                    let answer = stream.telling(of: kind, at: subject.sequence ?? 0)
+                    found[place].telling =
+                        answer.map { $0.sooner(found[place].telling) } ?? found[place].telling
+                }
             }
         }
     }

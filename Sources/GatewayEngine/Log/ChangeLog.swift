@@ -6,7 +6,7 @@ import WidgetModel
 /// Decides changes and compiles catalogs, and appends them to the log, as well as reloads: returns
 /// when they are durable and handed to every event loop.
 package final class ChangeLog: Sendable {
-    let log: any EngineLog
+    let log: EngineLog
     let catalogs: AppCatalogs
     private let documents: DocumentWork
     private let metrics: GatewayMetrics
@@ -15,7 +15,7 @@ package final class ChangeLog: Sendable {
     package let accepted: AcceptedChanges
 
     init(
-        log: any EngineLog, catalogs: AppCatalogs, accepted: AcceptedChanges,
+        log: EngineLog, catalogs: AppCatalogs, accepted: AcceptedChanges,
         documents: DocumentWork, metrics: GatewayMetrics, tracing: GatewayTracing?
     ) {
         self.log = log

@@ -3,7 +3,7 @@ import GatewayStorage
 import Logging
 import WidgetModel
 
-extension EmbeddedLog {
+extension EngineLog {
     /// The interval between two attempts to write an epoch to disk.
     private static let epochRetry = Duration.seconds(2)
 

@@ -187,6 +187,12 @@ extension MetricFamily {
         "store_database_bytes", .gauge, unit: "bytes", "Size of the database.")
     package static let walBytes = own(
         "store_wal_bytes", .gauge, unit: "bytes", "Size of the write-ahead log.")
+    package static let leads = own(
+        "leads", .gauge,
+        "1 if this gateway writes the log and pushes, else 0: of the nodes of a cluster one does.")
+    package static let leaderGeneration = own(
+        "cluster_generation", .gauge,
+        "How often the lead of the cluster was taken; 0 while nobody leads.")
 
     // MARK: TLS and keys
 
@@ -286,6 +292,7 @@ extension MetricFamily {
         logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, requestsRefused, requestBytesInWork, databaseBytes, walBytes,
+        leads, leaderGeneration,
         handshakes, handshakesFailed, connections, connectionsRefused, connectionsEnded,
         answersUnread, tlsBytes, certificateEnds,
         pushCertificateEnds,

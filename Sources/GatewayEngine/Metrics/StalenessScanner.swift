@@ -29,7 +29,7 @@ package final class StalenessScanner: Service {
     private static let worth = Duration.microseconds(100)
     private static let interval = Duration.seconds(2)
 
-    private let records: any EngineRecords
+    private let records: SQLiteStore
     private let catalogs: AppCatalogs
     private let registry: Registry
     private let changes: ChangeLog
@@ -37,7 +37,7 @@ package final class StalenessScanner: Service {
     private let state = Mutex<[String: Oldest]>([:])
 
     package init(
-        records: any EngineRecords, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
+        records: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
         loops: ShardLoops
     ) {
         self.records = records

@@ -409,7 +409,9 @@ package final class ShardLoop: @unchecked Sendable {
         openStreamCount.wrappingAdd(1, ordering: .relaxed)
         metrics.streamsOpened.increment()
         let replaced = registry.noteStream(
-            opening.key, .init(loop: index, id: id, isPoll: !wantsHeartbeat))
+            opening.key,
+            .init(
+                loop: index, id: id, isPoll: !wantsHeartbeat, isWhole: opening.kinds == nil))
         note(id, wantsHeartbeat: wantsHeartbeat, expires: opening.expires)
         if !shard.output.isEmpty { pump() } else if wantsHeartbeat { sendHeartbeat(id) }
         return (id, replaced)
@@ -447,8 +449,9 @@ package final class ShardLoop: @unchecked Sendable {
         shard.close(id)
         if detail.isNoted { push?.submit([.streamEnded(detail.key, kinds: detail.kinds)]) }
         registry.releaseStream(
-            detail.key, .init(loop: index, id: id, isPoll: detail.isPoll), toldUpTo: told,
-            kinds: detail.kinds)
+            detail.key,
+            .init(loop: index, id: id, isPoll: detail.isPoll, isWhole: detail.kinds == nil),
+            toldUpTo: told, kinds: detail.kinds)
         registry.noteSeen(detail.key, now: clock.wallMilliseconds())
         openStreamCount.wrappingSubtract(1, ordering: .relaxed)
     }

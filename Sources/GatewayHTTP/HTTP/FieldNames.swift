@@ -41,6 +41,8 @@ package enum FieldName {
     static let timelineCursor = "Timeline-Cursor"
     /// The digest of the registration in force, as known to the client or to the gateway.
     static let timelineRegistration = "Timeline-Registration"
+    /// The sender of a request that another node of the cluster passes on.
+    static let timelineSender = "Timeline-Sender"
     /// Keeps proxies from buffering an event stream.
     static let accelBuffering = "X-Accel-Buffering"
     /// `Prefer` (RFC 7240 section 2).

@@ -17,7 +17,7 @@ package struct StreamAdmission: Sendable {
     let clients: ClientDirectory
     let changes: ChangeLog
     let catalogs: AppCatalogs
-    let records: any EngineRecords
+    let records: SQLiteStore
     let cursors: CursorCodec
     let date: HTTPDateCache
     let loops: ShardLoops
@@ -29,7 +29,7 @@ package struct StreamAdmission: Sendable {
     package init(
         authorizer: Authorizer, requestLimits: RequestLimits, registry: Registry,
         clients: ClientDirectory, changes: ChangeLog, catalogs: AppCatalogs,
-        records: any EngineRecords, cursors: CursorCodec,
+        records: SQLiteStore, cursors: CursorCodec,
         date: HTTPDateCache, loops: ShardLoops, streamSettings: StreamSettings, streamsMax: Int
     ) {
         self.authorizer = authorizer
@@ -122,7 +122,8 @@ package struct StreamAdmission: Sendable {
 
     /// Whether a stream can be admitted by what this gateway has in memory.
     func isPrepared(_ request: Identified) -> Bool {
-        clients.isHeld(request.key) && cursors.isKnown(request.cursor)
+        clients.isCurrent(request.key, digest: request.registration)
+            && cursors.isKnown(request.cursor)
             && (catalogs.document(of: request.key.app) != nil)
     }
 
@@ -135,7 +136,7 @@ package struct StreamAdmission: Sendable {
         let head =
             request.wantsStream && catalogs.document(of: request.key.app) != nil
             ? records.head : try await changes.barrier()
-        _ = try await clients.record(request.key)
+        _ = try await clients.record(request.key, digest: request.registration)
         try await cursors.find(request.cursor)
         return head
     }

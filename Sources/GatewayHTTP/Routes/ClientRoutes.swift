@@ -172,10 +172,15 @@ extension GatewayRoutes {
             throw Problem.wrong(
                 Faults("cursor", "is not a valid cursor of this gateway"))
         }
-        guard let record = try await clients.record(key) else { throw Problem.unknownClient }
+        let digest = request.header(FieldName.timelineRegistration)
+        guard let record = try await clients.record(key, digest: digest) else {
+            throw Problem.unknownClient
+        }
         let claims = try authorizer.newClaims(token, record)
-        try StreamAdmission.requireRegistered(
-            request.header(FieldName.timelineRegistration), record)
+        try StreamAdmission.requireRegistered(digest, record)
+        if let leader, !leader.isHere, claims != nil || !acknowledgement.recommendations.isEmpty {
+            return try await pass(request, from: token, body: body, to: leader)
+        }
         if let claims {
             _ = try await clients.present(claims, of: key)
         }

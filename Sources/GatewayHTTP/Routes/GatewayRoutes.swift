@@ -17,7 +17,7 @@ package struct GatewayRoutes: Sendable {
     let clients: ClientDirectory
     let catalogs: AppCatalogs
     let registry: Registry
-    let records: any EngineRecords
+    let records: SQLiteStore
     let push: PushLoop?
     let documents: DocumentWork
     let authorizer: Authorizer
@@ -31,14 +31,16 @@ package struct GatewayRoutes: Sendable {
     let configuration: ConfigurationCommands
     let explainer: Explainer
     let tracing: GatewayTracing?
+    /// `nil` if no other gateway shares the log.
+    let leader: (any LogLeader)?
 
     package init(
         admission: StreamAdmission, changes: ChangeLog, clients: ClientDirectory,
-        catalogs: AppCatalogs, registry: Registry, records: any EngineRecords, push: PushLoop?,
+        catalogs: AppCatalogs, registry: Registry, records: SQLiteStore, push: PushLoop?,
         documents: DocumentWork, authorizer: Authorizer, signer: NotificationSigner,
         metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, limits: Limits,
         keys: KeyService, registrationDays: Int, configuration: ConfigurationCommands,
-        explainer: Explainer, tracing: GatewayTracing?
+        explainer: Explainer, tracing: GatewayTracing?, leader: (any LogLeader)?
     ) {
         self.admission = admission
         self.changes = changes
@@ -59,6 +61,7 @@ package struct GatewayRoutes: Sendable {
         self.configuration = configuration
         self.explainer = explainer
         self.tracing = tracing
+        self.leader = leader
     }
 
     /// A method that responds to the requests of a route.
@@ -81,7 +84,7 @@ package struct GatewayRoutes: Sendable {
         (.PATCH, clientPath, patchClient),
         (.GET, clientPath, getClient),
         (.DELETE, clientPath, deleteClient),
-        (.POST, clientPath + "/acks", postAcknowledgement),
+        (.POST, acknowledgementsPath, postAcknowledgement),
         (.GET, clientPath + "/explain", explainClient),
         (.POST, clientPath + "/pushes", postPush),
         (.GET, appPath + "/attempts", listAttempts),
@@ -104,6 +107,12 @@ package struct GatewayRoutes: Sendable {
 
     private static let appPath = "/v1/apps/:app"
     private static let clientPath = appPath + "/clients/:client"
+    static let acknowledgementsPath = clientPath + "/acks"
+    /// The paths of routes that each node of a cluster answers by itself.
+    static let ownPaths: Set = [
+        acknowledgementsPath, appPath + "/tokens", "/v1/configuration/reload",
+        "/v1/configuration/diff", "/.well-known/jwks.json",
+    ]
 
     /// The table of the TLS port.
     package var table: RouteTable {
@@ -118,7 +127,9 @@ package struct GatewayRoutes: Sendable {
     /// The table of the routes that the admin port also has.
     package var adminTable: RouteTable {
         RouteTable(
-            Self.shared.map { GatewayRoute($0.method, $0.path, $0.handler(self)) },
+            Self.shared.map {
+                GatewayRoute($0.method, $0.path, passing($0.path, $0.handler(self)))
+            },
             tracing: tracing)
     }
 

@@ -55,8 +55,7 @@ package enum ConfigurationSchema {
         option(
             "data", kind: .path, default: "required",
             help:
-                "Data directory with log, registrations and keys. Used by one gateway at a time. With "
-                + "cluster.url it has only what the node fetched from issuers."),
+                "Data directory with log, registrations and keys. Used by one gateway at a time."),
         option(
             "cluster.url", kind: .text, default: "none",
             help:
@@ -66,8 +65,8 @@ package enum ConfigurationSchema {
         option(
             "cluster.key", kind: .path, default: "required with cluster.url",
             help:
-                "File with the 32 bytes under which the nodes' secrets lie in the database; the same "
-                + "on all nodes, readable by its owner only."),
+                "File with the keys that seal what lies in the database: 32 bytes each, the current "
+                + "key first, then older ones; the same on all nodes, readable by its owner only."),
         option(
             "cluster.durability",
             kind: .choice(ClusterSettings.Durability.allCases.map(\.rawValue)),
@@ -75,6 +74,12 @@ package enum ConfigurationSchema {
             help:
                 "Where a change must be flushed before its post is answered: on the primary and a "
                 + "standby, or on the primary only."),
+        option(
+            "cluster.node", kind: .address, default: "required with cluster.url",
+            help:
+                "Host and port of this node for the other ones, which also name it. They reach each "
+                + "other there with keys that follow from the cluster's secret; nobody else needs "
+                + "to."),
         option(
             "listen", kind: .address, default: "127.0.0.1:8443",
             help: "TLS port for backends and clients."),
@@ -308,7 +313,7 @@ package enum ConfigurationSchema {
             "limits.versionKeys", kind: limit, default: "1000000",
             help:
                 "Maximum number of keys whose versions are in memory, per app; 20 bytes each, shared by "
-                + "all event loops. Without effect with cluster.url: a log has 10000000."),
+                + "all event loops."),
         option(
             "limits.clientsPerApp", kind: limit, default: "1000000",
             help:

@@ -243,7 +243,9 @@ package struct GatewayConfiguration: Sendable {
                     + "is reachable from other machines")
         }
         checkPorts(&layers)
-        if cluster != nil { checkCluster(&layers) }
+        if cluster != nil, publicURL == nil {
+            layers.fault("publicURL", "is required with cluster.url: all nodes have the same")
+        }
         if checksFiles { check(&layers) }
         guard layers.faults.isEmpty else { throw layers.faults }
     }
@@ -404,27 +406,11 @@ package struct GatewayConfiguration: Sendable {
         }
     }
 
-    /// The options that a node of a cluster does not apply.
-    private static let withoutCluster = [
-        "retention", "limits.clientsPerApp", "limits.logBytesPerApp", "push.attempts",
-        "push.attemptsAge", "signing.algorithm",
-    ]
-
-    /// Rejects what a node of a cluster cannot do, and names what it does not apply.
-    private mutating func checkCluster(_ layers: inout ConfigurationLayers) {
-        if publicURL == nil {
-            layers.fault("publicURL", "is required with cluster.url: all nodes have the same")
-        }
-        for key in texts.keys.sorted()
-        where Self.withoutCluster.contains(where: { key == $0 || key.hasPrefix($0 + ".") }) {
-            notices.append("\(key): has no effect with cluster.url in this version")
-        }
-    }
-
     /// Rejects ports that have the address of another one.
     private func checkPorts(_ layers: inout ConfigurationLayers) {
         let ports: [(option: String, address: Address?)] = [
             ("listen", listen), ("admin", admin), ("probes", probes),
+            ("cluster.node", cluster?.node),
         ]
         for (index, port) in ports.enumerated() {
             guard let address = port.address, address.port != 0,

@@ -52,14 +52,24 @@ package struct StartChecks {
         return rings
     }
 
-    /// Checks that the directory has not lost its database, and that no cluster goes on from it.
+    /// Checks that the directory has not lost its database.
     ///
     /// - Returns: The mode in which to open the store.
     /// - Throws: ``DataDirectoryLoss``, ``Faults``.
     package func database() throws -> SQLiteStore.Opening {
-        try DataDirectory(configuration.data).requireNotMoved()
         guard acceptsLoss || !inventory.lacksDatabase else { throw loss([.database]) }
         return inventory.showsEarlierUse && !acceptsLoss ? .existing : .createIfMissing
+    }
+
+    /// Checks that the store is not that of a node, whose log would have two ends.
+    ///
+    /// - Throws: ``Faults``, `StoreError`.
+    package func requireAlone(_ store: SQLiteStore) throws {
+        guard try store.replicationPosition() == nil else {
+            throw Faults(
+                "data",
+                "\(configuration.data) is that of a node of a cluster: set cluster.url")
+        }
     }
 
     /// Checks that the directory has not lost a key ring recorded in the store.

@@ -42,6 +42,7 @@ extension JSONScalar where Self: FixedWidthInteger {
 
 extension Int: JSONScalar {}
 extension Int64: JSONScalar {}
+extension UInt32: JSONScalar {}
 extension UInt64: JSONScalar {}
 
 extension Double: JSONScalar {

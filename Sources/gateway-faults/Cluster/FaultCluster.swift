@@ -1,5 +1,5 @@
 import ClusterTestSupport
-import GatewayPostgres
+import GatewayCluster
 import GatewayTestSupport
 import Synchronization
 
@@ -17,19 +17,18 @@ final class FaultCluster: Deployment {
     /// - Parameters:
     ///   - hasQuorum: Whether commits wait for a standby.
     ///   - hasProxies: Whether nodes reach the primary through proxies.
-    ///   - slice: The sequences in a slice of the log.
     ///   - tokenAge: The age of the tokens that are issued, in seconds.
     ///   - environments: Variables of the nodes' processes, for the first nodes.
     init(
-        hasQuorum: Bool = false, hasProxies: Bool = false, slice: Int64 = 1_000_000,
-        tokenAge: Int64 = 0, environments: [[String: String]] = []
+        hasQuorum: Bool = false, hasProxies: Bool = false, tokenAge: Int64 = 0,
+        environments: [[String: String]] = []
     ) throws {
         guard PostgresServer.isInstalled else {
             throw RowSkipped(reason: "PostgreSQL is not installed (Debian package postgresql)")
         }
         let nodeCount: Int32 = 3
         let servers = try ClusterFixture(
-            nodes: nodeCount, hasQuorum: hasQuorum, hasServer: true, slice: slice)
+            nodes: nodeCount, hasQuorum: hasQuorum, hasServer: true)
         let gateways = try ClusterGateways(servers, tokenAge: tokenAge)
         let proxies =
             hasProxies ? try (0..<nodeCount).map { _ in try ServerProxy(to: servers.primary) } : []
@@ -64,22 +63,10 @@ final class FaultCluster: Deployment {
         try clients.map { try gateways.token($0, lifetime: lifetime) }
     }
 
-    /// Waits for every node to end by itself, and starts it again as a service manager does.
-    ///
-    /// - Throws: ``TestFailure`` if one has not ended within so many seconds.
-    func restartEnded(within seconds: Double) throws {
-        for (index, node) in nodes.enumerated() {
-            guard node.waitForExit(seconds: seconds) != nil else {
-                throw TestFailure("node \(index + 1) still runs")
-            }
-            try node.start()
-        }
-    }
-
     // MARK: What has to hold
 
-    /// Requires of a run that is over that every node still runs, and that the log has no gap, names
-    /// each batch once, and continues one chain.
+    /// Requires of a run that is over that every node still runs, and that the log has no gap and
+    /// names each batch once.
     func judge(_ recorder: Recorder) throws {
         for (index, node) in nodes.enumerated() {
             recorder.require(

@@ -1,6 +1,6 @@
 import ClusterTestSupport
 import Foundation
-import GatewayPostgres
+import GatewayCluster
 import GatewayTestSupport
 
 /// Faults of the servers of a cluster, and of the ways to them.
@@ -111,63 +111,46 @@ extension RowContext {
     }
 
     /// An older copy of the database is put in its place: what came after it is lost. In some runs no
-    /// node was there to notice, and only cursors of clients show it.
+    /// node was there to notice, and in some of these their directories are lost, too, so that only
+    /// cursors of clients show it.
     func databaseRestored() throws {
         let cluster = try FaultCluster()
         let story = try LogLossStory(self, cluster.servers, of: cluster)
         let recorder = story.campaign.recorder
         let copy = try story.fallBehind()
-        let isNoticed = generator.happens(60)
+        let isNoticed = generator.happens(40)
+        let keepsDirectories = isNoticed || generator.happens(50)
         if !isNoticed { for node in cluster.nodes { node.kill() } }
         try cluster.servers.primary.crash()
         try cluster.servers.replace(by: copy)
         story.campaign.expectLostLog()
         try cluster.servers.primary.start()
-        if isNoticed {
-            for (index, node) in cluster.nodes.enumerated() {
+        for (index, node) in cluster.nodes.enumerated() {
+            // A node that notices cannot take back what it told; its service manager starts it again.
+            if isNoticed {
                 recorder.require(
                     node.waitForExit() == .status(1),
                     "node \(index + 1) did not notice that the end of the log was lost")
             }
+            if !keepsDirectories { try FileManager.default.removeItem(atPath: node.data) }
+            try node.start()
         }
-        for node in cluster.nodes { try node.start() }
         story.campaign.listen(story.near, &generator)
         pauseRandomly(0.5, 3)
         story.campaign.listen(story.far, &generator)
-        // A node that notices cannot take back what it told; its service manager starts it again.
-        if !isNoticed { try cluster.restartEnded(within: 10) }
         pause(seconds: 1)
         try story.campaign.settle()
         try cluster.judge(recorder)
         report("clients with cursors that were lost", story.far.count)
-        report("noticed by", isNoticed ? "the nodes" : "cursors")
-    }
-
-    /// Slices of 1,000 entries, which are made and removed while transactions hold the tables.
-    func slices() throws {
-        let slice: UInt64 = 1_000
-        let cluster = try FaultCluster(slice: Int64(slice))
-        let campaign = try makeCampaign(on: cluster) { $0.postPauseMilliseconds = 5 }
-        // A client that resumes below the start of the log is sent `all`.
-        campaign.recorder.add(.allExpected)
-        campaign.recorder.add(.logKeeps(entries: slice * 11))
-        campaign.start(&generator)
-        let tables = ClusterTables(cluster.servers)
-        var holds = 0
-        try repeatFault(on: campaign) {
-            try tables.hold(isLocked: true) { pauseRandomly(0.5, 4) }
-            holds += 1
-            pauseRandomly(0.1, 0.5)
-        }
-        try cluster.judge(campaign.recorder)
-        report("tables held", holds)
-        report("slices", try tables.slices())
+        report(
+            "noticed by",
+            isNoticed ? "nodes that ran" : keepsDirectories ? "nodes at their start" : "cursors")
     }
 
     /// A transaction with an old snapshot stays open for the whole run.
     func oldSnapshot() throws {
         let cluster = try FaultCluster()
-        try ClusterTables(cluster.servers).hold(isLocked: false) {
+        try ClusterTables(cluster.servers).hold {
             try repeatFault(on: cluster) { _ in pause(seconds: 1) }
         }
     }

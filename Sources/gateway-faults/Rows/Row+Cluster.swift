@@ -41,9 +41,6 @@ extension Row {
             try $0.serverSilent()
         },
         Row(cluster: "restored", "an older copy of the database") { try $0.databaseRestored() },
-        Row(cluster: "slices", "small slices, and transactions that hold the tables") {
-            try $0.slices()
-        },
         Row(cluster: "old-snapshot", "a transaction with an old snapshot", seconds: 600) {
             try $0.oldSnapshot()
         },

@@ -16,7 +16,7 @@ import WidgetModel
     private func explainer(_ fixture: StreamFixture) -> Explainer {
         let engine = fixture.engine
         return Explainer(
-            records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
+            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
         ) { PushScheduler.Terms() }
     }

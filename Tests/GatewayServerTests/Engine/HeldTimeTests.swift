@@ -139,7 +139,7 @@ import WidgetModel
         let fixture = try StreamFixture(clock: clock.gateway)
         let engine = fixture.engine
         let explainer = Explainer(
-            records: engine.records, catalogs: engine.catalogs, registry: engine.registry,
+            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
             changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
         ) { PushScheduler.Terms() }
         try await fixture.putCatalog()

@@ -51,7 +51,7 @@ final class ReplicaPair: Sendable {
     }
 
     func openEpoch(_ ordinal: UInt32, voidsOlder: Bool = false) async throws {
-        let jobs = try #require(leader.engine.embedded).log.jobs
+        let jobs = leader.engine.log.jobs
         _ = try await leader.store.write(cost: 1) {
             try jobs.openEpoch(
                 EpochID(ordinal: ordinal, nonce: ordinal), voidsOlder: voidsOlder, &$0)
@@ -61,7 +61,7 @@ final class ReplicaPair: Sendable {
 
     /// Repeats what the replica lacks; returns when its loops have applied it.
     func follow() async throws {
-        let jobs = try #require(replica.engine.embedded).log.jobs
+        let jobs = replica.engine.log.jobs
         let position = try #require(try replica.store.replicationPosition())
         let number = try #require(Int(String(decoding: position, as: UTF8.self)))
         for (index, batch) in log.batches.withLock({ $0 }).enumerated().dropFirst(number) {

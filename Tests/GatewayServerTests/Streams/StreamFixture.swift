@@ -77,7 +77,7 @@ final class StreamFixture: Sendable {
                 signer: signer, metrics: metrics, tlsSettings: TLSServerSettings(),
                 eventLoops: Array(group.makeIterator()), clock: clock,
                 logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() }),
-            barrier: isShared ? { @Sendable in } : nil)
+            leader: isShared ? NobodyElse() : nil)
         (loops, cursors) = (engine.loops, engine.cursors)
         // A client certificate with the client's name takes the place of its token.
         let grants = clients.map {
@@ -253,4 +253,20 @@ extension StaleSet {
                 ([name.kind] + name.parameters.map { $0.value ?? "null" }).joined(separator: " ")
             }
     }
+}
+
+/// A gateway of several that has nobody to wait for.
+private struct NobodyElse: LogLeader {
+    var isHere: Bool { true }
+    var state: ClusterState { ClusterState(objection: nil) }
+
+    func barrier() async throws {}
+
+    func pass(_ request: PassedRequest) async throws -> PassedAnswer {
+        throw EngineError.cluster(.noWrites)
+    }
+
+    func present(_ claims: [String: [String]], of key: ClientKey) async throws {}
+
+    func streams(of clients: [ClientKey], at node: String) async -> [[StreamStatus]] { [] }
 }

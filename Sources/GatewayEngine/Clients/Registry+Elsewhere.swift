@@ -1,0 +1,79 @@
+import GatewayCore
+import Synchronization
+import WidgetModel
+
+/// What a client did at one gateway of several, since that started.
+package struct NodeContact: Sendable, Equatable, Codable {
+    /// The number of its open streams, and of its polls that wait.
+    package var streams = 0
+    /// Whether one of the streams is for all kinds.
+    package var isStreaming = false
+    /// The highest cursor that it acknowledged, or resumed at; 0 for none.
+    package var confirmed: UInt64 = 0
+    /// The sequences up to which polls, and streams that have ended, told it everything.
+    package var polled: UInt64 = 0
+    package var streamed: UInt64 = 0
+    /// The time at which it was last seen, in milliseconds since 1970.
+    package var seenAt: Int64 = 0
+
+    package init() {}
+
+    /// The same without positions in the log.
+    var withoutPositions: NodeContact {
+        var contact = self
+        (contact.confirmed, contact.polled, contact.streamed) = (0, 0, 0)
+        return contact
+    }
+
+    func add(to hearing: inout DeliveryProgress) {
+        hearing.confirmed(upTo: confirmed)
+        if polled > 0 { hearing.polled(upTo: polled, kinds: nil) }
+        if streamed > 0 { hearing.streamed(upTo: streamed, kinds: nil) }
+    }
+}
+
+/// Clients at several gateways that share a log: each tells the one that leads of its own.
+extension Registry {
+    /// Returns the contacts with this gateway that changed since the last call, or all.
+    package func takeContacts(all: Bool) -> [(key: ClientKey, contact: NodeContact)] {
+        parts.flatMap { part in
+            part.withLock { part in
+                defer { part.changed = [] }
+                let keys = all ? part.contacted : part.changed ?? []
+                return keys.map { (key: $0, contact: part.contact(of: $0)) }
+            }
+        }
+    }
+
+    /// Records the contact of a registered client with another gateway; returns the one recorded
+    /// before, or `nil` for a client that is not registered.
+    package func note(
+        _ contact: NodeContact, of key: ClientKey, at node: String
+    ) -> NodeContact? {
+        withPart(of: key) { part in
+            guard part.records[key] != nil else { return nil }
+            return part.elsewhere[key, default: [:]].updateValue(contact, forKey: node)
+                ?? NodeContact()
+        }
+    }
+
+    /// Forgets the contacts of clients with another gateway, or all; returns the clients that had a
+    /// stream there for all kinds, once for each.
+    package func forgetContacts(at node: String?) -> [ClientKey] {
+        parts.flatMap { part in
+            part.withLock { part in
+                var streaming: [ClientKey] = []
+                for (key, contacts) in part.elsewhere {
+                    for (name, contact) in contacts where node == nil || name == node {
+                        part.elsewhere[key]?[name] = nil
+                        // What it heard there stays known.
+                        part.keep(contact, of: key)
+                        if contact.isStreaming { streaming.append(key) }
+                    }
+                    if part.elsewhere[key]?.isEmpty == true { part.elsewhere[key] = nil }
+                }
+                return streaming
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import GatewayCore
+
+/// The state of a gateway as one of several.
+package struct ClusterState: Sendable, Equatable {
+    /// The reason why it has neither followed nor written the log for some seconds; `nil` if it does.
+    package let objection: String?
+    /// The name of the gateway that leads; `nil` if none does, as far as this one knows.
+    package let leader: String?
+    /// The number of times that the lead was taken.
+    package let generation: Int64
+
+    package init(objection: String?, leader: String? = "leader", generation: Int64 = 1) {
+        (self.objection, self.leader, self.generation) = (objection, leader, generation)
+    }
+}
+
+/// The gateway that writes the log, as one of several sees it that share it.
+package protocol LogLeader: Sendable {
+    /// Whether it is this gateway.
+    var isHere: Bool { get }
+
+    var state: ClusterState { get }
+
+    /// Returns once this gateway has everything that any of them had answered for when it was called.
+    ///
+    /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
+    func barrier() async throws
+
+    /// Has a request answered by it.
+    ///
+    /// - Throws: ``EngineError/cluster(_:)``.
+    func pass(_ request: PassedRequest) async throws -> PassedAnswer
+
+    /// Has it apply the attributes that a client's current token vouches for; returns when this
+    /// gateway has applied them, too.
+    ///
+    /// - Throws: ``EngineError``, as ``ClientDirectory/present(_:of:)`` does.
+    func present(_ claims: [String: [String]], of key: ClientKey) async throws
+
+    /// Returns the open streams that clients have at another gateway of the log, one list for each;
+    /// empty lists if it does not answer.
+    func streams(of clients: [ClientKey], at node: String) async -> [[StreamStatus]]
+}
+
+/// A request that another gateway answers.
+package struct PassedRequest: Sendable {
+    package let method: String
+    /// Path and query.
+    package let target: String
+    package let fields: [(name: String, value: String)]
+    package let body: [UInt8]
+
+    package init(
+        _ method: String, _ target: String, fields: [(name: String, value: String)], body: [UInt8]
+    ) {
+        (self.method, self.target, self.fields, self.body) = (method, target, fields, body)
+    }
+}
+
+/// The answer of another gateway.
+package struct PassedAnswer: Sendable {
+    package let status: Int
+    package let fields: [(name: String, value: String)]
+    package let body: [UInt8]
+
+    package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
+        (self.status, self.fields, self.body) = (status, fields, body)
+    }
+}

@@ -1,0 +1,142 @@
+import CurlMulti
+import GatewayCluster
+import GatewayCore
+import GatewayDocuments
+import GatewayEngine
+import GatewayHTTP
+import GatewaySettings
+import GatewaySigning
+import GatewayTLS
+import WidgetModel
+
+/// The way from this node to the others of its cluster.
+///
+/// Each node has a port for the others, with the key that follows from the cluster's secret on both
+/// ends. One connection to each carries everything.
+final class ClusterLink: LogLeader {
+    let node: ClusterNode
+    let identity: NodeIdentity
+    private let client: CurlClient
+
+    /// The longest wait for an answer.
+    private static let patience = Duration.seconds(30)
+    /// The most bytes of an answer: a page of registrations at their limit.
+    private static let answerBytesMax = 64 << 20
+
+    /// - Parameter secret: The secret of the cluster.
+    /// - Throws: `SigningError`, `TLSError`, `CurlError`.
+    init(_ node: ClusterNode, secret: [UInt8]) throws {
+        self.node = node
+        identity = try NodeIdentity(
+            secret: try derivedKey(
+                from: secret, for: "nodes of a cluster", count: NodeIdentity.secretBytes))
+        var configuration = CurlClient.Configuration(name: "nodes")
+        configuration.trust = .certificates(identity.certificate)
+        configuration.identity = (identity.certificate, identity.key)
+        configuration.connectTimeout = .seconds(2)
+        configuration.connectionsMax = 64
+        configuration.bodyBytesMax = 16 << 20
+        configuration.urlBytesMax = 16 << 10
+        client = try CurlClient(configuration)
+    }
+
+    deinit { client.close() }
+
+    var isHere: Bool { node.isLeading }
+
+    var state: ClusterState {
+        let leader = node.leader
+        return ClusterState(
+            objection: node.objection, leader: leader?.name, generation: leader?.generation ?? 0)
+    }
+
+    func barrier() async throws {
+        do {
+            try await node.barrier()
+        } catch {
+            throw EngineError.cluster(.noAnswer)
+        }
+    }
+
+    func pass(_ request: PassedRequest) async throws -> PassedAnswer {
+        guard let leader = node.leader?.name, leader != node.name else {
+            throw EngineError.cluster(.noWrites)
+        }
+        do throws(CurlError) {
+            return try await send(request, to: leader)
+        } catch {
+            switch error.code {
+            case .cancelled: throw CancellationError()
+            case .connectionEnded, .streamReset, .timedOut, .silent, .tooLarge:
+                // It may have acted on it.
+                let isReading = ["GET", "HEAD"].contains(request.method)
+                throw EngineError.cluster(isReading ? .noWrites : .unknownOutcome)
+            default: throw EngineError.cluster(.noWrites)
+            }
+        }
+    }
+
+    /// Sends a request to a node.
+    func send(
+        _ request: PassedRequest, to node: String
+    ) async throws(CurlError) -> PassedAnswer {
+        guard let address = Address(node) else {
+            throw CurlError(.badRequest, "the node's name is not HOST:PORT")
+        }
+        var sent = CurlRequest(
+            request.method, origin: "https://\(NodeIdentity.name):\(address.port)",
+            target: request.target, fields: try CurlFields(request.fields),
+            body: request.body.isEmpty ? nil : request.body, timeout: Self.patience)
+        sent.address = address.host.contains(":") ? "[\(address.host)]" : address.host
+        let answer = try await client.send(sent, bodyBytesMax: Self.answerBytesMax)
+        if let failure = answer.failure { throw failure }
+        return PassedAnswer(
+            status: answer.status, fields: answer.head.fields, body: answer.body)
+    }
+
+    /// Sends a document to a node; returns the answer.
+    ///
+    /// - Throws: `CurlError`; `ProblemDetails` for an answer that is an error.
+    func post(_ document: some Encodable, _ target: String, to node: String) async throws
+        -> JSONValue
+    {
+        let answer = try await send(
+            PassedRequest(
+                "POST", target, fields: [("content-type", "application/json")],
+                body: try JSONValue(encoding: document).serialized), to: node)
+        let document = (try? JSONValue(parsing: answer.body)) ?? .null
+        guard answer.status < 300 else {
+            throw ProblemDetails(document, status: answer.status)
+                ?? ProblemDetails(status: 503, code: "unavailable", title: "Unavailable")
+        }
+        return document
+    }
+
+    func present(_ claims: [String: [String]], of key: ClientKey) async throws {
+        guard let leader = node.leader?.name, leader != node.name else {
+            throw EngineError.cluster(.noWrites)
+        }
+        // Both names need no encoding.
+        let target = GatewayRoutes.attributesPath.replacing(":app", with: key.app)
+            .replacing(":client", with: key.client)
+        do {
+            _ = try await post(claims, target, to: leader)
+        } catch is CurlError {
+            throw EngineError.cluster(.unknownOutcome)
+        }
+        try await barrier()
+    }
+
+    func streams(of clients: [ClientKey], at node: String) async -> [[StreamStatus]] {
+        let answer = try? await post(
+            clients.map(NodeClient.init), GatewayRoutes.streamsPath, to: node)
+        let lists = answer.flatMap { try? [[ExplainedStream]](decoding: $0) } ?? []
+        return lists.map { streams in
+            streams.map { stream in
+                StreamStatus(
+                    watermark: stream.watermark, kinds: stream.kinds.map(Set.init),
+                    isLagging: stream.lagging)
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import GatewayCluster
+import GatewayCore
+import GatewayEngine
+import GatewayHTTP
+import GatewayOperations
+import GatewaySettings
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import ServiceLifecycle
+import Synchronization
+import WidgetModel
+
+/// A gateway that is a node of a cluster: follows the log, leads where nobody does, and tells the
+/// leader of its clients.
+final class ClusterMember: Service {
+    let link: ClusterLink
+    /// The identity of the port for other nodes.
+    let identity: TLSIdentity
+    private let store: SQLiteStore
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        /// `nil` before it follows.
+        var engine: Engine?
+        var following: Task<Void, Never>?
+        /// The generation of the leader that knows every client's contact.
+        var told: Int64?
+        var toldAt: Int64 = 0
+        /// When each other node told this one last, in monotonic milliseconds.
+        var heard: [String: Int64] = [:]
+    }
+
+    /// The longest wait of pushes for the other nodes' contacts.
+    private static let hearing = Duration.seconds(2)
+    /// The interval at which contacts are told.
+    private static let interval = Duration.milliseconds(250)
+    /// The longest time between two of them, in milliseconds.
+    private static let silenceMax: Int64 = 2_000
+    /// The time after which a node that tells nothing has no streams.
+    private static let absenceMax: Int64 = 10_000
+    /// The contacts that are told at once.
+    private static let contactsAtOnce = 1_000
+
+    /// - Throws: `SigningError`, `TLSError`, `CurlError`.
+    init(_ start: ClusterStart, logger: Logger) throws {
+        link = try ClusterLink(start.node, secret: Array(start.store.secret))
+        identity = TLSIdentity(try link.identity.context())
+        store = start.store
+        self.logger = logger
+    }
+
+    private var node: ClusterNode { link.node }
+
+    /// Begins to follow the log.
+    ///
+    /// - Parameters:
+    ///   - onKeys: Called when the leader's key rings may have changed.
+    ///   - onFailure: Called when the node cannot go on: its process must end.
+    func start(
+        _ engine: Engine, onKeys: @escaping @Sendable () -> Void,
+        onFailure: @escaping @Sendable (_ reason: String) -> Void
+    ) {
+        let hooks = ClusterNode.Hooks(
+            repeatBatch: { [store] operations, position, previous in
+                _ = try await store.writeLocally(cost: 1) {
+                    try engine.log.jobs.repeatBatch(
+                        operations, to: position, from: previous, &$0)
+                }
+                if operations.contains(where: \.isOfKeys) { onKeys() }
+            },
+            lead: { [logger, weak self] isVoid, others in
+                let now = engine.clock.wallSeconds()
+                let least = isVoid ? EpochLedger.ordinalBeyondLoss(after: 0, now: now) : 0
+                let epoch = EpochID(ordinal: least, nonce: .random(in: .min ... .max))
+                _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
+                    try engine.log.jobs.openEpoch(epoch, voidsOlder: isVoid, &$0)
+                }
+                logger.notice("this node leads", metadata: ["voidsCursors": "\(isVoid)"])
+                self?.state.withLock { $0.heard = [:] }
+                // The lease is renewed meanwhile.
+                Task { [weak self] in
+                    await self?.untilHeard(from: others)
+                    do {
+                        try await engine.push?.lead(from: engine.store)
+                        onKeys()
+                    } catch {
+                        onFailure("pushes cannot be restored: \(error)")
+                    }
+                }
+            },
+            follow: { [logger] in
+                logger.notice("this node follows")
+                engine.clients.forgetContacts()
+                await engine.push?.rest()
+            })
+        let following = Task { [node] in
+            do {
+                try await node.run(hooks)
+            } catch {
+                onFailure("\(error)")
+            }
+        }
+        state.withLock { ($0.engine, $0.following) = (engine, following) }
+    }
+
+    /// Lets another node lead, and follows no more.
+    func stop() async {
+        let following = state.withLock { $0.following.take() }
+        following?.cancel()
+        await following?.value
+    }
+
+    /// Returns when these nodes have told of their clients, who would be pushed to beside their streams;
+    /// a node that is gone does not.
+    private func untilHeard(from nodes: [String]) async {
+        let end = ContinuousClock.now + Self.hearing
+        while ContinuousClock.now < end,
+            state.withLock({ state in nodes.contains { state.heard[$0] == nil } })
+        {
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    // MARK: Contacts
+
+    private struct Message: Codable {
+        struct Entry: Codable {
+            let client: NodeClient
+            let contact: NodeContact
+        }
+
+        let era: UInt32
+        let entries: [Entry]
+    }
+
+    /// Tells the leader of this node's clients until the gateway stops.
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                try await Task.sleep(for: Self.interval)
+                await self.tell()
+            }
+        }
+    }
+
+    private func tell() async {
+        guard let engine = state.withLock({ $0.engine }) else { return }
+        guard let leader = node.leader, leader.name != node.name else {
+            state.withLock { $0.told = nil }
+            if node.isLeading { forgetAbsent(engine) }
+            return
+        }
+        let now = engine.clock.now()
+        let (told, toldAt) = state.withLock { ($0.told, $0.toldAt) }
+        let contacts = engine.registry.takeContacts(all: told != leader.generation)
+        guard !contacts.isEmpty || told != leader.generation || now >= toldAt + Self.silenceMax
+        else { return }
+        do {
+            let era = engine.clients.era
+            var rest = contacts[...]
+            repeat {
+                let entries = rest.prefix(Self.contactsAtOnce).map {
+                    Message.Entry(client: NodeClient($0.key), contact: $0.contact)
+                }
+                rest = rest.dropFirst(Self.contactsAtOnce)
+                _ = try await link.post(
+                    Message(era: era, entries: entries),
+                    "\(GatewayRoutes.contactsPath)?node=\(node.name)", to: leader.name)
+            } while !rest.isEmpty
+            state.withLock { ($0.told, $0.toldAt) = (leader.generation, now) }
+        } catch {
+            // All of them next time.
+            state.withLock { $0.told = nil }
+        }
+    }
+
+    /// Records what another node tells.
+    func note(_ document: JSONValue, from node: String) throws {
+        guard let engine = state.withLock({ $0.engine }) else { return }
+        let message = try Message(decoding: document)
+        state.withLock { $0.heard[node] = engine.clock.now() }
+        engine.clients.heard(
+            message.entries.map { ($0.client.key, $0.contact) }, at: node, era: message.era)
+    }
+
+    private func forgetAbsent(_ engine: Engine) {
+        let now = engine.clock.now()
+        let absent = state.withLock { state in
+            let absent = state.heard.filter { $0.value < now - Self.absenceMax }.map(\.key)
+            for name in absent { state.heard[name] = nil }
+            return absent
+        }
+        for name in absent { engine.clients.forgetContacts(at: name) }
+    }
+}
+
+/// The key rings of a cluster: the leader's files, which the other nodes copy from the log.
+struct SharedKeyRings {
+    private static let key = "key rings"
+    private let data: String
+    private let rings: [(name: KeyRingName, timing: KeyRing.Timing)]
+
+    init(_ configuration: GatewayConfiguration) {
+        data = configuration.data
+        rings = StartChecks.rings(of: configuration)
+    }
+
+    private func directory(_ name: KeyRingName) -> KeyRingStore {
+        KeyRingStore(directory: data + "/" + name.rawValue)
+    }
+
+    /// Copies the rings from the log to the directory; returns whether they were others.
+    ///
+    /// - Throws: `StoreError`, `SigningError`, `Faults`.
+    @discardableResult
+    func copy(from store: SQLiteStore) throws -> Bool {
+        guard let text = try store.meta(Self.key) else { return false }
+        let shared = try [String: [String: String]](decoding: try JSONValue(parsing: Array(text)))
+        var isChanged = false
+        for (name, timing) in rings {
+            guard let files = shared[name.rawValue] else { continue }
+            let isOther = try directory(name).replace(
+                with: files.mapValues { Array($0.utf8) }, timing: timing)
+            isChanged = isChanged || isOther
+        }
+        return isChanged
+    }
+
+    /// Writes the directory's rings to the log, if it has others.
+    ///
+    /// - Throws: `StoreError`, `SigningError`.
+    func publish(to engine: Engine) async throws {
+        var shared: [String: [String: String]] = [:]
+        for (name, _) in rings {
+            shared[name.rawValue] = try directory(name).files().mapValues {
+                String(decoding: $0, as: UTF8.self)
+            }
+        }
+        let text = Data(try JSONValue(encoding: shared).serialized)
+        guard try engine.store.meta(Self.key) != text else { return }
+        _ = try await engine.writer.write(for: .gateway, cost: text.count, freesSpace: true) {
+            try $0.setMeta(Self.key, text)
+        }
+    }
+
+    static func isOf(_ operation: StoreOperation) -> Bool {
+        if case .setMeta(key, _) = operation { true } else { false }
+    }
+}
+
+extension StoreOperation {
+    fileprivate var isOfKeys: Bool { SharedKeyRings.isOf(self) }
+}

@@ -1,0 +1,123 @@
+import APNsSimulator
+import ClusterTestSupport
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// Pushes of two gateways to the clients that they share.
+@Suite(.enabled(if: PostgresServer.isInstalled)) struct ClusterPushTests {
+    private static let devices = 6
+
+    private struct World {
+        let gateways: ClusterGateways
+        let apns: APNsServer
+
+        init() throws {
+            gateways = try ClusterGateways(ClusterFixture(), pushes: true)
+            apns = try #require(gateways.apns)
+        }
+
+        /// Registers devices, alternately at the nodes.
+        func register(at nodes: [GatewayProcess]) throws {
+            for number in 0..<ClusterPushTests.devices {
+                let answer = try gateways.register(
+                    "phone\(number)", ["panda"], pushToken: token(number),
+                    at: nodes[number % nodes.count])
+                #expect(answer.status == 201, "\(answer.text)")
+            }
+        }
+
+        func token(_ number: Int) -> String {
+            String(repeating: "a", count: 60) + String(number + 1_000)
+        }
+
+        /// Posts a change that concerns all devices; returns its sequence.
+        @discardableResult
+        func change(_ id: String, at node: GatewayProcess) throws -> Int64 {
+            let answer = try gateways.change("panda", id: id, at: node)
+            #expect(answer.status == 202, "\(answer.text)")
+            return try #require(answer["sequence"]?.integerValue)
+        }
+
+        /// Waits until this many pushes were accepted, and expects no more.
+        func expectTaken(_ count: Int, _ node: GatewayProcess) async throws {
+            try await eventually("pushed", details: { node.standardErrorTail }) {
+                apns.record.taken >= count
+            }
+            #expect(apns.record.taken == count, "\(node.standardErrorTail)")
+            #expect(apns.record.violations.isEmpty)
+        }
+
+        /// Registers other devices at one node, and posts a change that concerns them: those from
+        /// before have spent their budget for the moment, and a push too many to them comes first.
+        func pushToOthers(at node: GatewayProcess) async throws {
+            for number in 0..<ClusterPushTests.devices {
+                _ = try gateways.register(
+                    "pad\(number)", ["hero"], pushToken: token(number + 100), at: node)
+            }
+            _ = try gateways.change("hero", id: "other", at: node)
+            try await expectTaken(2 * ClusterPushTests.devices, node)
+            #expect(apns.record.devices.count == 2 * ClusterPushTests.devices)
+        }
+    }
+
+    @Test func `each device is pushed to once, whichever node it registered at`() async throws {
+        let world = try World()
+        let nodes = [try world.gateways.start(1), try world.gateways.start(2)]
+        #expect(try world.gateways.putCatalog(nodes[0]) == 201)
+        try world.register(at: nodes)
+        try world.change("1", at: nodes[1])
+        try await world.expectTaken(Self.devices, nodes[0])
+        #expect(world.apns.record.devices.count == Self.devices)
+        try await world.pushToOthers(at: nodes[0])
+        #expect(world.apns.record.providerTokens.count == 1, "of both nodes")
+        await world.apns.stop()
+    }
+
+    @Test func `the other node pushes for one that was killed, and repeats nothing`() async throws {
+        let world = try World()
+        let (one, other) = (try world.gateways.start(1), try world.gateways.start(2))
+        #expect(try world.gateways.putCatalog(one) == 201)
+        try world.register(at: [one, other])
+        try world.change("1", at: one)
+        try await world.expectTaken(Self.devices, one)
+        // A push that no node has written down is repeated.
+        try world.gateways.cluster.wait(
+            for: Int64(Self.devices), "SELECT count(*) FROM timeline.item WHERE kind = 4")
+        one.kill()
+        try await world.pushToOthers(at: other)
+        await world.apns.stop()
+    }
+
+    @Test func `who confirms at another node is not pushed to`() async throws {
+        let world = try World()
+        let nodes = [try world.gateways.start(1), try world.gateways.start(2)]
+        #expect(try world.gateways.putCatalog(nodes[0]) == 201)
+        try world.register(at: nodes)
+        // Each has a stream at the node where it did not register. The last one confirms nothing.
+        let streams = try (0..<Self.devices).map {
+            try world.gateways.stream("phone\($0)", from: nil, at: nodes[($0 + 1) % 2])
+        }
+        for stream in streams { #expect(stream.status == 200) }
+        for number in 0..<Self.devices {
+            let path = "/v1/apps/\(ClusterGateways.app)/clients/phone\(number)/explain"
+            try blockUntil("the leader knows of the stream") {
+                try nodes[0].http().request("GET", path, token: world.gateways.backend())[
+                    "streams"]?.arrayValue?.count == 1
+            }
+        }
+        try world.change("1", at: nodes[0])
+        for (number, stream) in streams.enumerated().dropLast() {
+            while let told = try stream.next(), told != ["panda"] {}
+            let answer = try world.gateways.acknowledge(
+                "phone\(number)", upTo: try #require(stream.cursor), at: nodes[(number + 1) % 2])
+            #expect(answer.status == 204, "\(answer.text)")
+        }
+        // When its time to confirm is over, so is that of the others.
+        try await world.expectTaken(1, nodes[0])
+        #expect(Array(world.apns.record.devices.keys) == [world.token(Self.devices - 1)])
+        for stream in streams { stream.close() }
+        await world.apns.stop()
+    }
+}
