@@ -20,7 +20,7 @@ from gateway import PATIENCE, ROOT, free_port
 
 GATEWAY = str(ROOT / ".build-release/release/timeline-gateway")
 APP = "com.mygame"
-CHARACTERS, CHANGES = 50, 300
+CHARACTERS, CHANGES = 50, 400
 CATALOG = f"""
 app: {APP}
 entities: {{ Character: {{ properties: [health] }} }}
@@ -121,10 +121,13 @@ class Node:
     def __init__(self, number, cluster):
         self.number, self.cluster = number, cluster
         self.port, self.probes, self.admin = free_port(), free_port(), free_port()
+        # The address for the other nodes, which names this one.
+        self.name = f"127.0.0.1:{free_port()}"
+        self.data = f"{cluster.directory}/gateway{number}"
         self.config = f"{cluster.directory}/gateway{number}.yaml"
         hosts = ",".join(server.directory for server in cluster.servers)
         pathlib.Path(self.config).write_text(f"""
-data: {cluster.directory}/gateway{number}
+data: {self.data}
 publicURL: {cluster.url}
 listen: 127.0.0.1:{self.port}
 admin: 127.0.0.1:{self.admin}
@@ -133,8 +136,9 @@ localIssuer: true
 tls: {{ certificate: {cluster.certificates}/server.pem, key: {cluster.certificates}/server.key }}
 cluster:
   url: postgres://gateway{number}@/postgres?host={hosts}
-  key: {cluster.directory}/fleet.key
+  key: {cluster.key}
   durability: quorum
+  node: {self.name}
 """)
         self.process = None
 
@@ -172,7 +176,8 @@ class Cluster:
         self.tls = ssl.create_default_context(cafile=f"{self.certificates}/ca.pem")
         self.port = free_port()
         self.url = f"https://localhost:{self.port}"
-        with open(os.open(f"{directory}/fleet.key", os.O_CREAT | os.O_WRONLY, 0o600), "wb") as key:
+        self.key = f"{directory}/cluster.key"
+        with open(os.open(self.key, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as key:
             key.write(os.urandom(32))
         self.nodes = [Node(number, self) for number in (1, 2, 3)]
         self.balancer = None
@@ -184,15 +189,26 @@ class Cluster:
         standby.copy(primary)
         standby.start()
         primary.wait_for_standby(standby.name)
-        database = f"postgres://postgres@/postgres?host={primary.directory}"
-        print(run(GATEWAY, "cluster", "prepare", "--database", database), end="")
-        for node in self.nodes:
-            print(run(GATEWAY, "cluster", "node", "add", "--database", database, "--login",
-                      f"gateway{node.number}", "--create-login"), end="")
+        logins = [f"gateway{node.number}" for node in self.nodes]
+        primary.sql(*(f"CREATE ROLE {login} LOGIN" for login in logins))
+        print(run(GATEWAY, "cluster", "prepare", "--database", self.database(primary), "--key",
+                  self.key, *(part for login in logins for part in ("--login", login))), end="")
         for node in self.nodes:
             node.start()
+            # The first one; its keys are those of all.
+            wait("a gateway leads", self.leader)
             print(f"gateway {node.number} is ready on port {node.port}", flush=True)
         self.start_balancer()
+
+    def database(self, server):
+        return f"postgres://postgres@/postgres?host={server.directory}"
+
+    def leader(self):
+        """Returns the node that leads; `None` while none does."""
+        status = json.loads(run(
+            GATEWAY, "cluster", "status", "--database", self.database(self.servers[0]), "--json"))
+        names = [node["name"] for node in status["nodes"] if node["leads"]]
+        return next((node for node in self.nodes if node.name in names), None)
 
     def start_balancer(self):
         config = f"{self.directory}/haproxy.cfg"
@@ -220,7 +236,7 @@ listen gateways
         wait("the balancer passes requests on", lambda: self.status("GET", "/livez") is not None)
 
     def token(self, scope, sub=None):
-        command = [GATEWAY, "token", "--config", self.nodes[0].config, "--app", APP, "--scope", scope]
+        command = [GATEWAY, "token", "--data", self.nodes[0].data, "--app", APP, "--scope", scope]
         return run(*command, *(["--sub", sub] if sub else [])).strip()
 
     def ask(self, method, path, token=None, body=None, kind="application/json"):
@@ -356,10 +372,18 @@ def find(content, name):
             yield from find(value, name)
 
 
+def accepted_after(poster, killed):
+    """Returns when a change was accepted for the first time after a kill."""
+    return wait("a change is accepted again", lambda: next(
+        (time for time in list(poster.accepted) if time > killed + 0.2), None))
+
+
 def demonstrate(cluster):
     say("A catalog, a client with 50 widgets, and a backend")
     backend = cluster.token("catalog:write changes:write")
-    cluster.ask("PUT", f"/v1/apps/{APP}/catalog", backend, CATALOG, "application/yaml")
+    wait("the catalog is accepted", lambda: cluster.status(
+        "PUT", f"/v1/apps/{APP}/catalog", token=backend, body=CATALOG,
+        kind="application/yaml") == 200)
     phone, poster = Phone(cluster), Backend(cluster, backend)
     phone.start()
     wait("the client's stream is open", lambda: phone.connections)
@@ -377,6 +401,21 @@ def demonstrate(cluster):
     node.start()
     print(f"gateway {node.number} is back")
 
+    say("kill -9 of the gateway that leads")
+    node = wait("a gateway leads", cluster.leader)
+    connections, killed = phone.connections, time.monotonic()
+    was_here = node.streams() > 0
+    node.kill()
+    leader = wait("another gateway leads", lambda: next(
+        (other for other in [cluster.leader()] if other not in (None, node)), None))
+    after = accepted_after(poster, killed)
+    print(f"gateway {leader.number} leads in place of {node.number}; changes are accepted again "
+          f"after {after - killed:.1f} s")
+    if was_here:
+        wait("the client is connected again", lambda: phone.connections > connections)
+    node.start()
+    print(f"gateway {node.number} is back")
+
     say("kill -9 of the primary; the standby takes its place")
     primary, standby = cluster.servers
     connections, killed = phone.connections, time.monotonic()
@@ -388,8 +427,7 @@ def demonstrate(cluster):
     primary.copy(standby)
     primary.start()
     print(f"the old primary is a standby after {time.monotonic() - killed:.1f} s")
-    after = wait("a change is accepted again", lambda: next(
-        (time for time in list(poster.accepted) if time > killed + 0.2), None))
+    after = accepted_after(poster, killed)
     print(f"changes are accepted again after {after - killed:.1f} s")
 
     say("The rest of the changes")
@@ -427,7 +465,7 @@ def main():
         if "--exit" not in sys.argv:
             print(f"""
 The cluster runs until Ctrl-C; the balancer is {cluster.url}. To see it:
-  {GATEWAY} cluster status --database 'postgres://postgres@/postgres?host={cluster.servers[1].directory}'
+  {GATEWAY} cluster status --database '{cluster.database(cluster.servers[1])}'
 """, flush=True)
             signal.pause()
     except KeyboardInterrupt:
