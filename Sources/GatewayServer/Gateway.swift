@@ -531,7 +531,7 @@ package struct Gateway: Sendable {
     private func startPushing() {
         engine.push?.start(
             PushLoop.Dependencies(
-                storage: .embedded(engine.store),
+                store: engine.store,
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sent: { [clients = engine.clients] in try await clients.sent(to: $0) },
                 sender: { [senders] in senders.sender(of: $0) },

@@ -27,28 +27,12 @@ package final class PushLoop: @unchecked Sendable {
         case polled(ClientKey)
         /// A client acknowledged everything up to a cursor, judged in an epoch.
         case acknowledged(ClientKey, upTo: UInt64, in: EpochID)
-        /// The partitions that the node owns changed.
-        case partition(PushPartitions.Event)
-        /// The stored contacts of clients may be lost.
-        case contactsLost
-    }
-
-    /// The place where the state of pushes is stored.
-    package enum Storage: Sendable {
-        /// The store in the data directory of this gateway.
-        case embedded(SQLiteStore)
-        /// A place that other nodes share.
-        case shared(any SharedPushes)
-
-        /// `nil` if other nodes share the place.
-        var store: SQLiteStore? { if case .embedded(let store) = self { store } else { nil } }
-        /// `nil` if no other nodes share the place.
-        var shared: (any SharedPushes)? { if case .shared(let place) = self { place } else { nil } }
     }
 
     /// The parts of the gateway that the shell uses.
     package struct Dependencies: Sendable {
-        let storage: Storage
+        /// The place where the state of pushes is stored.
+        let store: SQLiteStore
         /// Removes an address from a client's registration.
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
         /// Returns the id of a client's streams: everything up to it was sent on all of them.
@@ -59,13 +43,13 @@ package final class PushLoop: @unchecked Sendable {
         let acceptTime: @Sendable (UInt64) -> Int64?
 
         package init(
-            storage: Storage,
+            store: SQLiteStore,
             drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
             sent: @escaping @Sendable (ClientKey) async throws -> UInt64 = { _ in .max },
             sender: @escaping @Sendable (DuePush) -> (any PushSender)?,
             acceptTime: @escaping @Sendable (UInt64) -> Int64?
         ) {
-            self.storage = storage
+            self.store = store
             self.drop = drop
             self.sent = sent
             self.sender = sender
@@ -78,13 +62,11 @@ package final class PushLoop: @unchecked Sendable {
     /// The interval between two counts of the clients by status; each visits every client.
     private static let censusInterval = TimeAmount.seconds(10)
     /// The maximum number of clients, and of attempts, persisted in one transaction.
-    static let savedMax = 1_000
+    private static let savedMax = 1_000
     /// The maximum number of attempts waiting to be persisted; beyond it the oldest are dropped.
     private static let attemptsMax = 100_000
     /// The longest single wait, in milliseconds; longer waits are split.
     private static let waitMax: Int64 = 86_400_000
-    /// The maximum number of clients whose evidence is read at once.
-    package static let evidenceMax = 200
     /// The maximum number of clients that are restored before other events are looked at.
     static let restoredMax = 16
 
@@ -103,11 +85,6 @@ package final class PushLoop: @unchecked Sendable {
     private let lastStatusCounts = Mutex(PushScheduler.StatusCounts())
     var scheduler: PushScheduler
     var duty: Duty
-    /// `nil` if no other node pushes to the clients.
-    var partitions: PushPartitions?
-    var contacts = ClientContacts()
-    /// The partitions that are handed over once the pushes in flight have ended.
-    var leaving: [PushPartitions.ID: Int64] = [:]
     private var dependencies: Dependencies?
     /// The epoch of the cursors that pushes carry.
     private var epoch: EpochID
@@ -117,26 +94,20 @@ package final class PushLoop: @unchecked Sendable {
     private var pending = CircularBuffer<Event>()
     private let turn: TurnRecorder
     private var isSaving = false
-    /// The time at which the position up to which nothing is owed is stored next.
-    var clearDue: Int64 = 0
-    /// That position, as last stored in the data directory.
+    /// The position up to which nothing is owed but what is stored, as last stored itself.
     private var clear: UInt64 = 0
-    var isStopping = false
+    private var isStopping = false
 
     /// Creates a loop that sends no push before ``start(_:)``.
     ///
-    /// - Parameters:
-    ///   - partitions: The clients that the node pushes to; `nil` for all.
-    ///   - rests: Whether it waits for ``lead(from:)``.
+    /// - Parameter rests: Whether it waits for ``lead(from:)``.
     package init(
-        loop: any EventLoop, scheduler: PushScheduler, partitions: PushPartitions? = nil,
-        rests: Bool = false, registry: Registry, epoch: EpochID, clock: GatewayClock,
-        metrics: GatewayMetrics,
-        tracing: GatewayTracing?, logger: Logger, pushLogger: Logger
+        loop: any EventLoop, scheduler: PushScheduler, rests: Bool = false, registry: Registry,
+        epoch: EpochID, clock: GatewayClock, metrics: GatewayMetrics, tracing: GatewayTracing?,
+        logger: Logger, pushLogger: Logger
     ) {
         self.loop = loop
         duty = rests ? .resting : .pushing
-        self.partitions = partitions
         self.registry = registry
         self.epoch = epoch
         self.scheduler = scheduler
@@ -186,9 +157,7 @@ package final class PushLoop: @unchecked Sendable {
         -> PushScheduler.Resent
     {
         try await loop.submit { [self] in
-            guard let dependencies, !isStopping, case .pushing = duty,
-                dependencies.storage.shared?.mayPush ?? true
-            else { return .busy }
+            guard dependencies != nil, !isStopping, case .pushing = duty else { return .busy }
             let resent = scheduler.resend(key, channel: channel, now: now)
             act()
             return resent
@@ -210,10 +179,7 @@ package final class PushLoop: @unchecked Sendable {
         loop.execute { [self] in
             self.dependencies = dependencies
             act()
-            switch dependencies.storage {
-            case .embedded: save()
-            case .shared(let place): share(place)
-            }
+            save()
             count()
         }
     }
@@ -228,7 +194,7 @@ package final class PushLoop: @unchecked Sendable {
         }.get()
         await drain()
         while let batch = try? await loop.submit({ self.takeBatch() }).get(), !batch.isEmpty {
-            guard let store = try? await loop.submit({ self.dependencies?.storage.store }).get(),
+            guard let store = try? await loop.submit({ self.dependencies?.store }).get(),
                 await Self.write(batch, to: store, logger)
             else { return }
         }
@@ -252,7 +218,8 @@ package final class PushLoop: @unchecked Sendable {
                 // Before the events that came meanwhile.
             } else if takeInbox(), let event = pending.popFirst() {
                 apply(event, now: now)
-            } else if !restoreClients(now: now) {
+            } else {
+                scheduler.lookAtRestored(now: now)
                 break
             }
             hasTime = gateway_thread_cpu_nanoseconds() - began < Self.turnNanoseconds
@@ -277,12 +244,10 @@ package final class PushLoop: @unchecked Sendable {
 
     private func apply(_ event: Event, now: Int64) {
         switch event {
-        case .log(.entry(let entry)):
-            if case .removal = entry.body { partitions?.removed(app: entry.app) }
-            scheduler.apply(entry, now: now)
+        case .log(.entry(let entry)): scheduler.apply(entry, now: now)
         case .log(.registered(let record, let app, _)):
             let key = ClientKey(app: app, client: record.client)
-            guard case .pushing = duty, partitions?.registered(record, key) ?? true else { break }
+            guard case .pushing = duty else { break }
             let seen = registry.client(key)
             scheduler.registered(
                 record, app: app,
@@ -291,9 +256,7 @@ package final class PushLoop: @unchecked Sendable {
                 now: now)
         case .log(.confirmed(let record, let app, _)):
             scheduler.confirmed(record, app: app, now: now)
-        case .log(.removed(let key)):
-            partitions?.removed(key)
-            scheduler.removed(key)
+        case .log(.removed(let key)): scheduler.removed(key)
         case .log(.sealed(let versions)): scheduler.adopt(versions)
         case .log(.traced): break
         case .log(.epoch(let epoch)): begin(epoch, now: now)
@@ -301,24 +264,13 @@ package final class PushLoop: @unchecked Sendable {
             // A cursor that has been voided since confirms nothing.
             let cursor = isVoid(epoch) ? 0 : cursor
             scheduler.streamOpened(key, kinds: kinds, resuming: cursor, now: now)
-            noteContact(key, confirmed: cursor)
         case .streamEnded(let key, let kinds):
             scheduler.streamEnded(key, kinds: kinds, now: now)
-            noteContact(key)
         case .polled(let key): scheduler.polled(key, now: now)
         case .acknowledged(let key, let cursor, let epoch):
             guard !isVoid(epoch) else { break }
-            noteContact(key, confirmed: cursor)
             scheduler.acknowledged(key, upTo: cursor, now: now)
-        case .partition(let event): apply(event, now: now)
-        case .contactsLost: for key in scheduler.streaming { noteContact(key) }
         }
-    }
-
-    /// Keeps the contact of a client for the node that pushes to it.
-    private func noteContact(_ key: ClientKey, confirmed cursor: UInt64 = 0) {
-        guard partitions != nil else { return }
-        contacts.note(key, isStreaming: scheduler.isStreaming(key), confirmed: cursor)
     }
 
     private func isVoid(_ epoch: EpochID) -> Bool { epoch.ordinal < self.epoch.ordinal }
@@ -331,7 +283,7 @@ package final class PushLoop: @unchecked Sendable {
 
     func forgetPositions(now: Int64) {
         scheduler.forgetPositions(now: now)
-        guard case .pushing = duty, let store = dependencies?.storage.store else { return }
+        guard case .pushing = duty, let store = dependencies?.store else { return }
         // Once this is stored, the next start need not repeat it.
         let changed = scheduler.takeChanged(limit: .max, now: now, wall: clock.wallMilliseconds())
         scheduler.putBack(changed.filter { $0.saved == nil }.map { $0.key })
@@ -351,30 +303,21 @@ package final class PushLoop: @unchecked Sendable {
     }
 
     /// Performs the scheduler's actions and schedules the next wake-up.
-    func act() {
+    private func act() {
         guard let dependencies, !isStopping else { return }
         // A push that ends at once leads to further actions.
         var actions = scheduler.takeActions()
-        var questions: [ClientKey] = []
         while !actions.isEmpty {
-            for action in actions {
-                if case .readEvidence(let key) = action {
-                    questions.append(key)
-                } else {
-                    perform(action, dependencies)
-                }
-            }
+            for action in actions { perform(action, dependencies) }
             actions = scheduler.takeActions()
         }
-        readEvidence(of: questions, dependencies)
         schedule()
     }
 
     private func perform(_ action: PushScheduler.Action, _ dependencies: Dependencies) {
         switch action {
         case .push(let order): push(order, dependencies)
-        // Read together.
-        case .readEvidence: break
+        case .readEvidence(let key): readSent(of: key, dependencies)
         case .drop(let key, let address):
             let logger = logger
             Task {
@@ -388,6 +331,18 @@ package final class PushLoop: @unchecked Sendable {
             }
         case .disabled(let key, _, let reason):
             note(reason.alert, app: key.app, client: key.client, dependencies)
+        }
+    }
+
+    /// Reads the id of the streams of a client that is about to be pushed to.
+    private func readSent(of key: ClientKey, _ dependencies: Dependencies) {
+        Task {
+            let sent = try? await dependencies.sent(key)
+            loop.execute { [self] in
+                scheduler.received(
+                    PushScheduler.Evidence.none, about: key, sentUpTo: sent, now: now)
+                act()
+            }
         }
     }
 
@@ -447,7 +402,7 @@ package final class PushLoop: @unchecked Sendable {
                 reason: report.reason ?? outcome.rawValue,
                 topics: alert == .pairingRefused ? order.topics(of: report) : nil, dependencies)
         }
-        if case .pushing = duty, dependencies?.storage.store != nil {
+        if case .pushing = duty, dependencies != nil {
             record(order, report, outcome, milliseconds: now - began)
         }
         scheduler.finished(
@@ -568,7 +523,7 @@ package final class PushLoop: @unchecked Sendable {
     /// Persists changes and schedules the next save: at once if there is more, otherwise after an
     /// interval.
     private func save() {
-        guard let store = dependencies?.storage.store, !isSaving, !isStopping else { return }
+        guard let store = dependencies?.store, !isSaving, !isStopping else { return }
         let batch = takeBatch()
         guard !batch.isEmpty else {
             loop.scheduleTask(in: Self.savingInterval) { self.save() }

@@ -83,7 +83,7 @@ import WidgetModel
         let pushes = Pushes(clock)
         push.start(
             PushLoop.Dependencies(
-                storage: .embedded(fixture.store), drop: { _, _ in },
+                store: fixture.store, drop: { _, _ in },
                 sender: { _ in pushes }, acceptTime: { _ in nil }))
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
@@ -116,7 +116,7 @@ import WidgetModel
         let pushes = Pushes(clock)
         push.start(
             PushLoop.Dependencies(
-                storage: .embedded(fixture.store), drop: { _, _ in },
+                store: fixture.store, drop: { _, _ in },
                 sender: { _ in pushes }, acceptTime: { _ in nil }))
         try await fixture.putCatalog()
         let cursor = try await fixture.register("phone")

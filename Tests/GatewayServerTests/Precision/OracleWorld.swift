@@ -110,7 +110,7 @@ struct OracleWorld {
         let clients = fixture.engine.clients
         push.start(
             PushLoop.Dependencies(
-                storage: .embedded(fixture.store),
+                store: fixture.store,
                 drop: { key, address in try await clients.drop(address, of: key) },
                 sent: { try await clients.sent(to: $0) },
                 sender: { _ in sender }, acceptTime: { _ in nil }))

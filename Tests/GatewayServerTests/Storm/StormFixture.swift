@@ -140,7 +140,7 @@ final class StormFixture: Sendable {
         }
         push.start(
             PushLoop.Dependencies(
-                storage: .embedded(store),
+                store: store,
                 drop: { [clients = engine.clients, dropped] key, address in
                     try await clients.drop(address, of: key)
                     dropped.withLock { $0.append(key) }

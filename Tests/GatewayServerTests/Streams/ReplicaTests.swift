@@ -130,7 +130,7 @@ import WidgetModel
         for (index, fixture) in [pair.leader, pair.replica].enumerated() {
             loops[index].start(
                 PushLoop.Dependencies(
-                    storage: .embedded(fixture.store), drop: { _, _ in },
+                    store: fixture.store, drop: { _, _ in },
                     sender: { _ in senders[index] }, acceptTime: { _ in nil }))
         }
         /// Lets hours pass at both, with everything that becomes due in them.
