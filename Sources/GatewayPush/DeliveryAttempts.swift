@@ -104,8 +104,6 @@ package struct DeliveryAttempts: Sendable {
     package internal(set) var urgency = Urgency.normal
     /// Whether the client ever polled or acknowledged.
     package internal(set) var isKnownToAnswer = false
-    /// Whether a stream was open at another node when that was last read.
-    var isStreamingElsewhere = false
     /// The addresses in order of preference.
     package internal(set) var addresses: [Address] = []
 
@@ -221,6 +219,17 @@ package struct DeliveryAttempts: Sendable {
         heard()
         confirm(cursor)
         extendGrace(now)
+    }
+
+    /// Records that a stream is open whose opening is reported a moment later: the waiting change
+    /// has the grace period that the stream gives it.
+    ///
+    /// - Parameter id: The id of the client's streams, up to which they sent everything.
+    mutating func streamIsOpen(sentUpTo id: UInt64, now: Int64) {
+        heard()
+        guard isPending else { return }
+        if id < latest { pendingSince = now }
+        graceUntil = max(graceUntil, pendingSince.later(by: Self.grace))
     }
 
     /// Records the end of a stream.

@@ -16,7 +16,7 @@ extension DeliveryAttempts {
     /// Returns the cause of a push that is sent to an address now.
     func cause(at id: UInt64) -> PushCause {
         if hasHeardAll(at: id) { return .repeated }
-        if streams > 0 || isStreamingElsewhere { return .notAcknowledged }
+        if streams > 0 { return .notAcknowledged }
         // The grace period that a stream leaves when it ends.
         if graceUntil >= pendingSince { return .streamEnded }
         // Only a stream that is limited to some kinds can have carried it.

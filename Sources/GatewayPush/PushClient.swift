@@ -13,23 +13,21 @@ struct PushClient: Sendable {
     var addressedAt: Int64 = 0
     /// The push budget; created with its first push.
     var budget: PushBudget?
-    /// The sequence up to which the client was told everything, as last stored.
-    var told: UInt64 = 0
-    /// The knowledge of other nodes about the client.
-    var evidence = EvidenceState.unknown
+    /// Whether the id of its streams is known.
+    var sent = SentState.unknown
 
     init(_ record: ClientRecord) {
         self.record = record
     }
 }
 
-/// The knowledge of other nodes about a client, where nodes share the clients.
-enum EvidenceState: Sendable {
+/// The knowledge of the id of a client's streams, up to which they sent everything.
+enum SentState: Sendable {
     /// It has to be read before a push.
     case unknown
     /// It is being read.
     case requested
-    /// It was read a moment ago, and allows the push.
+    /// It was read a moment ago.
     case read
 }
 

@@ -4,6 +4,26 @@ import WidgetModel
 extension PushScheduler {
     // MARK: Registrations
 
+    /// What is known of a client to which nothing was pushed until now.
+    package struct Evidence: Sendable {
+        /// The highest cursor that the client acknowledged, or resumed a stream with; 0 for none.
+        package var confirmed: UInt64
+        /// Whether a stream of the client is open.
+        package var isStreaming: Bool
+
+        /// Nothing is known.
+        package static let none = Evidence(confirmed: 0, isStreaming: false)
+
+        /// Creates evidence.
+        package init(confirmed: UInt64, isStreaming: Bool) {
+            self.confirmed = confirmed
+            self.isStreaming = isStreaming
+        }
+    }
+
+    /// The clients that can be pushed to.
+    package var keys: [ClientKey] { Array(clients.keys) }
+
     /// Applies a first or changed registration of a client. Owed notifications stay owed, and
     /// nothing else is.
     ///
@@ -21,18 +41,14 @@ extension PushScheduler {
     /// Clients are restored in the order in which they stated their addresses, so that a token
     /// belongs to the last of them.
     ///
-    /// - Parameters:
-    ///   - told: The sequence up to which the client was told everything; 0 if that is not known.
-    ///   - clear: The sequence up to which it is owed only what its persisted state says; 0 if that
-    ///     is not known.
+    /// - Parameter clear: The sequence up to which the client is owed only what its persisted state
+    ///   says; 0 if that is not known.
     package mutating func restore(
-        _ record: ClientRecord, app: String, _ saved: SavedClient?, told: UInt64 = 0,
-        clear: UInt64 = 0, now: Int64, wall: Int64
+        _ record: ClientRecord, app: String, _ saved: SavedClient?, clear: UInt64 = 0, now: Int64,
+        wall: Int64
     ) {
         let key = ClientKey(app: app, client: record.client)
-        let slots = register(
-            record, key, saved, told: told, clear: max(told, clear), now: now, wall: wall)
-        for slot in slots {
+        for slot in register(record, key, saved, clear: clear, now: now, wall: wall) {
             if let stream = lanes[slot]?.stream { restored.append(stream) }
         }
     }
@@ -47,14 +63,13 @@ extension PushScheduler {
 
     /// Returns the slots of the client's categories.
     private mutating func register(
-        _ record: ClientRecord, _ key: ClientKey, _ saved: SavedClient? = nil, told: UInt64 = 0,
-        clear: UInt64 = 0, heard: Evidence = .none, now: Int64, wall: Int64 = 0
+        _ record: ClientRecord, _ key: ClientKey, _ saved: SavedClient? = nil, clear: UInt64 = 0,
+        heard: Evidence = .none, now: Int64, wall: Int64 = 0
     ) -> [Int] {
         guard record.isPushable || clients[key] != nil || saved != nil else { return [] }
         let isNew = clients[key] == nil
         var client = clients[key] ?? PushClient(record)
         client.record = record
-        client.told = max(client.told, told)
         // What is known of each category, and the sequence up to which that is complete.
         var known: [PushCategory: (attempts: DeliveryAttempts, position: UInt64)] = [:]
         for slot in client.slots {
@@ -142,7 +157,7 @@ extension PushScheduler {
                 urgency: .normal, now: now)
         }
         // The loop of the stream reports it a moment later.
-        if isStreaming { attempts.streamIsOpenElsewhere(sentUpTo: position, now: now) }
+        if isStreaming { attempts.streamIsOpen(sentUpTo: position, now: now) }
         lanes[slot] = PushTarget(
             stream: stream, client: key, sort: sort, record: record, attempts: attempts)
         clients[key]?.slots.append(slot)
@@ -167,9 +182,15 @@ extension PushScheduler {
         forget(key)
     }
 
-    mutating func forget(_ key: ClientKey) {
+    /// Stops the pushes to a client that another gateway takes over.
+    package mutating func release(_ key: ClientKey) {
+        forget(key)
+        changed.remove(key)
+    }
+
+    private mutating func forget(_ key: ClientKey) {
         guard let client = clients.removeValue(forKey: key) else { return }
-        if let route = evidenceRequests.removeValue(forKey: key) { queue.ended(route) }
+        if let route = sentRequests.removeValue(forKey: key) { queue.ended(route) }
         for slot in client.slots {
             if let lane = lanes[slot] { shard.close(lane.stream) }
             lanes[slot] = nil
@@ -238,11 +259,8 @@ extension PushScheduler {
         }
     }
 
-    /// The clients with open streams.
-    package var streaming: some Collection<ClientKey> { streams.keys }
-
     /// Returns whether a client has a stream that carries everything.
-    package func isStreaming(_ key: ClientKey) -> Bool {
+    func isStreaming(_ key: ClientKey) -> Bool {
         streams[key]?.contains { $0 == nil } ?? false
     }
 

@@ -175,6 +175,43 @@ extension PushScheduler {
         }
     }
 
+    // MARK: Streams
+
+    /// Returns whether a push may be sent by what the client's streams sent; requests their id if
+    /// not. A stream that opened in a collapse window has windows of its own, which only its loop
+    /// knows.
+    mutating func knowsSent(_ slot: Int, for route: PushQueue.Route) -> Bool {
+        guard let key = lanes[slot]?.client, let state = clients[key]?.sent, isStreaming(key),
+            shard.collapses(app: key.app)
+        else { return true }
+        switch state {
+        case .read: return true
+        case .requested: return false
+        case .unknown:
+            clients[key]?.sent = .requested
+            sentRequests[key] = route
+            queue.began(route)
+            actions.append(.readSent(key))
+            return false
+        }
+    }
+
+    /// Decides the pushes to a client that waited for the id of its streams.
+    ///
+    /// - Parameter sent: The id; `nil` if it could not be read.
+    package mutating func received(
+        sentUpTo sent: UInt64?, about key: ClientKey, now: Int64
+    ) {
+        guard clients[key]?.sent == .requested else { return }
+        // It is as old as this call: pushes that become due later need it anew.
+        clients[key]?.sent = .read
+        if let route = sentRequests.removeValue(forKey: key) { queue.ended(route) }
+        let id = sent ?? streamID(of: key)
+        visit(key, now: now) { lane, _ in lane.attempts.streamsSent(upTo: id, now: now) }
+        clients[key]?.sent = .unknown
+        drainQueue(now: now)
+    }
+
     // MARK: Results
 
     /// Returns whether the client has acknowledged everything that a push reports.

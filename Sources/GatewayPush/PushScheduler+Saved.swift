@@ -55,15 +55,6 @@ extension PushScheduler {
         return taken
     }
 
-    /// Returns those of some clients that changed since they were last persisted.
-    package mutating func takeChanged(
-        among keys: Set<ClientKey>, now: Int64, wall: Int64
-    ) -> [(key: ClientKey, saved: SavedClient?)] {
-        let taken = changed.intersection(keys)
-        changed.subtract(taken)
-        return taken.map { ($0, saved($0, now: now, wall: wall)) }
-    }
-
     /// Marks clients as changed again, because persisting them failed.
     package mutating func putBack(_ keys: some Sequence<ClientKey>) {
         changed.formUnion(keys)

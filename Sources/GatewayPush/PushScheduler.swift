@@ -52,9 +52,9 @@ package struct PushScheduler: Sendable {
         /// Remove an address from a client's registration, if it is still there: it is dead, or
         /// another client has registered the token since.
         case drop(ClientKey, DeliveryAddress)
-        /// Read the knowledge of all nodes about a client, or, where nodes share nothing, the id
-        /// of its streams, and pass it to ``PushScheduler/received(_:about:sentUpTo:now:)``.
-        case readEvidence(ClientKey)
+        /// Read the id of a client's streams, and pass it to
+        /// ``PushScheduler/received(sentUpTo:about:now:)``.
+        case readSent(ClientKey)
         /// Report that a webhook was disabled.
         case disabled(ClientKey, DeliveryAddress, WebhookSchedule.Disabled)
     }
@@ -112,8 +112,6 @@ package struct PushScheduler: Sendable {
 
     var terms: Terms
     let hash: SipHash
-    /// Whether clients are connected to other nodes as well, and pushes to them may be taken over.
-    let isShared: Bool
     var spread: PushSpread
     var shard: Shard
     /// The push targets, by the slots of the shard's streams.
@@ -127,8 +125,8 @@ package struct PushScheduler: Sendable {
     /// The client that registered each push token last.
     var owners: [UInt64: ClientKey] = [:]
     var underWay: [UInt64: UnderWay] = [:]
-    /// The clients whose evidence is being read, and the place that is kept for each.
-    var evidenceRequests: [ClientKey: PushQueue.Route] = [:]
+    /// The clients the id of whose streams is being read, and the place that is kept for each.
+    var sentRequests: [ClientKey: PushQueue.Route] = [:]
     var queue = PushQueue()
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
@@ -138,10 +136,7 @@ package struct PushScheduler: Sendable {
     private var dues = Heap<Due>()
 
     /// Creates a scheduler with the log position of `shard`, which has no streams.
-    ///
-    /// - Parameter isShared: Whether other nodes serve and push to the same clients.
-    package init(_ shard: Shard, terms: Terms, hash: SipHash, isShared: Bool = false) {
-        self.isShared = isShared
+    package init(_ shard: Shard, terms: Terms, hash: SipHash) {
         self.shard = shard
         self.terms = terms
         queue.terms = terms
@@ -153,7 +148,7 @@ package struct PushScheduler: Sendable {
     package var position: UInt64 { shard.position }
 
     /// The number of pushes in flight, or about to be once something is read.
-    package var pushesUnderWay: Int { underWay.count + evidenceRequests.count }
+    package var pushesUnderWay: Int { underWay.count + sentRequests.count }
 
     /// Returns the actions, which then count as performed.
     package mutating func takeActions() -> [Action] {
@@ -276,7 +271,7 @@ package struct PushScheduler: Sendable {
                 guard let key = lanes[slot]?.client else { return }
                 let route = route(to: address, of: key)
                 guard hasRoom, queue.hasRoom(route) else { return queue.wait(slot, for: route) }
-                guard hasEvidence(slot, for: route) else { return }
+                guard knowsSent(slot, for: route) else { return }
                 push(slot, to: address, now: now)
             }
         }
@@ -292,7 +287,7 @@ package struct PushScheduler: Sendable {
     }
 
     /// Whether another push may begin.
-    private var hasRoom: Bool { underWay.count + evidenceRequests.count < terms.underWayMax }
+    private var hasRoom: Bool { underWay.count + sentRequests.count < terms.underWayMax }
 
     private mutating func schedule(_ slot: Int, _ until: Int64) {
         guard let lane = lanes[slot], until < lane.due ?? .max else { return }

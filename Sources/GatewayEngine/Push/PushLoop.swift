@@ -317,7 +317,7 @@ package final class PushLoop: @unchecked Sendable {
     private func perform(_ action: PushScheduler.Action, _ dependencies: Dependencies) {
         switch action {
         case .push(let order): push(order, dependencies)
-        case .readEvidence(let key): readSent(of: key, dependencies)
+        case .readSent(let key): readSent(of: key, dependencies)
         case .drop(let key, let address):
             let logger = logger
             Task {
@@ -339,8 +339,7 @@ package final class PushLoop: @unchecked Sendable {
         Task {
             let sent = try? await dependencies.sent(key)
             loop.execute { [self] in
-                scheduler.received(
-                    PushScheduler.Evidence.none, about: key, sentUpTo: sent, now: now)
+                scheduler.received(sentUpTo: sent, about: key, now: now)
                 act()
             }
         }

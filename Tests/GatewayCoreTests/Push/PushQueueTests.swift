@@ -10,12 +10,11 @@ import WidgetModel
     private static let fast = DeliveryAddress.webhook(url: "https://fast.example/hook")
 
     private static func scheduler(
-        _ slowClients: Int, isShared: Bool = false,
-        _ adjust: (inout PushScheduler.Terms) -> Void = { _ in }
+        _ slowClients: Int, _ adjust: (inout PushScheduler.Terms) -> Void = { _ in }
     ) throws -> SmallPushScheduler {
         var terms = PushScheduler.Terms()
         adjust(&terms)
-        var small = try SmallPushScheduler(terms: terms, isShared: isShared)
+        var small = try SmallPushScheduler(terms: terms)
         for number in 0..<slowClients {
             register("slow-\(number)", slow, in: &small)
         }
@@ -188,23 +187,58 @@ import WidgetModel
         #expect(results.filter { $0 == .busy }.count == 16)
     }
 
-    @Test func `the knowledge of other nodes is asked for by those that have a place`() throws {
-        var small = try Self.scheduler(10, isShared: true)
-        try small.change("1", urgency: .high)
-        func asked() -> [ClientKey] {
-            small.scheduler.takeActions().compactMap {
-                if case .readEvidence(let key) = $0 { key } else { nil }
-            }
+    // MARK: Streams that are asked what they sent
+
+    /// Returns a scheduler whose clients have not confirmed a change that their streams sent. The
+    /// app has collapse windows, so the streams are asked.
+    private static func streaming(
+        _ addresses: [DeliveryAddress], _ adjust: (inout PushScheduler.Terms) -> Void = { _ in }
+    ) throws -> SmallPushScheduler {
+        var small = try scheduler(0, adjust)
+        let item: JSONValue = ["entity": "E", "match": ["id": "$a"]]
+        try small.put(also: [kind([item], named: "w", collapse: 60_000)])
+        for (number, address) in addresses.enumerated() {
+            register("\(number)", address, in: &small)
+            small.scheduler.streamOpened(
+                ClientKey(app: "app", client: "\(number)"), resuming: small.head, now: small.now)
         }
-        let first = asked()
-        #expect(first.count == 4)
-        small.scheduler.received(
-            PushScheduler.Evidence.none, about: try #require(first.first), now: small.now)
+        try small.change("1", urgency: .high)
+        small.now += DeliveryAttempts.grace
+        // The answers are up to the test.
+        small.scheduler.advance(now: small.now)
+        return small
+    }
+
+    /// Returns the clients whose streams are asked since the last call.
+    private static func asked(_ small: inout SmallPushScheduler) -> [ClientKey] {
+        small.scheduler.takeActions().compactMap {
+            if case .readSent(let key) = $0 { key } else { nil }
+        }
+    }
+
+    @Test func `the streams are asked of those that have a place`() throws {
+        var small = try Self.streaming(Array(repeating: Self.slow, count: 10))
+        let first = Self.asked(&small)
+        try #require(first.count == 4)
+        small.scheduler.received(sentUpTo: small.head, about: first[0], now: small.now)
         let orders = small.orders()
         #expect(orders.map(\.client) == [first[0]])
         // A client that is gone leaves its place to the next.
         small.scheduler.removed(first[1])
         try Self.finish(orders.first, in: &small)
-        #expect(asked().count == 2)
+        #expect(Self.asked(&small).count == 2)
+    }
+
+    @Test func `questions count as pushes under way`() throws {
+        var small = try Self.streaming([apns("a"), apns("b")]) { $0.underWayMax = 1 }
+        let first = Self.asked(&small)
+        try #require(first.count == 1)
+        #expect(small.scheduler.pushesUnderWay == 1)
+        // An id that cannot be read delays nothing.
+        small.scheduler.received(sentUpTo: nil, about: first[0], now: small.now)
+        let orders = small.orders()
+        #expect(orders.map(\.client) == first)
+        try small.finish(orders.first)
+        #expect(Self.asked(&small).count == 1)
     }
 }

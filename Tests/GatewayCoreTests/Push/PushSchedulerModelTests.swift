@@ -12,18 +12,9 @@ import WidgetModel
     func `each client is pushed after its last change, or withheld, or unreachable`(part: Int)
         throws
     {
-        try check(part, isShared: false)
-    }
-
-    @Test(arguments: 0..<8)
-    func `so is each client that nodes share, also after its owner changed`(part: Int) throws {
-        try check(part, isShared: true)
-    }
-
-    private func check(_ part: Int, isShared: Bool) throws {
         var counts: [String: Int] = [:]
         for seed in stride(from: part, to: 800, by: 8) {
-            var history = try PushHistory(seed: UInt64(seed), isShared: isShared)
+            var history = try PushHistory(seed: UInt64(seed))
             for _ in 0..<150 where history.violation == nil { try history.step() }
             if history.violation == nil { try history.converge() }
             if let violation = history.violation {
@@ -33,9 +24,9 @@ import WidgetModel
             counts.merge(history.counts, uniquingKeysWith: +)
         }
         for what in [
-            "taken", "failed", "dropped", "stolen", "restart", "acknowledged", "stream",
+            "taken", "failed", "dropped", "stolen", "restart", "acknowledged", "stream", "clear",
             "confirmed at the end", "told at the end", "unreachable at the end",
-        ] + (isShared ? ["evidence", "no evidence", "clear"] : []) {
+        ] {
             #expect(counts[what, default: 0] > 0, "\(what) never happened")
         }
     }
@@ -70,18 +61,14 @@ struct PushHistory {
     private var owners: [String: String] = [:]
     private var tokens = 0
     private var saved: [ClientKey: PushScheduler.SavedClient] = [:]
-    /// Whether the clients are connected to other nodes, and a restart is another owner.
-    private let isShared: Bool
-    private var progress: [ClientKey: PushScheduler.Progress] = [:]
     /// The position up to which nothing was owed but what ``saved`` says.
     private var clear: UInt64 = 0
 
-    init(seed: UInt64, isShared: Bool = false) throws {
-        self.isShared = isShared
+    init(seed: UInt64) throws {
         random = SplitMix64(seed: seed)
         var terms = PushScheduler.Terms()
         terms.underWayMax = 3
-        small = try SmallPushScheduler(terms: terms, isShared: isShared)
+        small = try SmallPushScheduler(terms: terms)
         for index in 0..<4 { register("c\(index)") }
     }
 
@@ -174,11 +161,8 @@ struct PushHistory {
         if clients[name] == nil {
             clients[name] = Client(items: [], token: nil, confirmed: since, record: record)
         }
-        // A client that registers has built what it newly shows. Another owner does not know a
-        // client without a token.
-        if known.isEmpty || isShared && clients[name]?.token == nil {
-            clients[name]?.confirmed = small.head
-        }
+        // A client that registers has built what it newly shows.
+        if known.isEmpty { clients[name]?.confirmed = small.head }
         clients[name]?.items = known.isEmpty ? items : known
         clients[name]?.token = token
         clients[name]?.record = record
@@ -194,7 +178,6 @@ struct PushHistory {
         clients[name]?.confirmed = max(confirmed, cursor)
         let heard = clients[name]?.heard ?? 0
         counts["acknowledged", default: 0] += 1
-        if isShared, random.below(2) == 0 { return }
         clients[name]?.heard = max(heard, cursor)
         small.scheduler.acknowledged(
             ClientKey(app: "app", client: name), upTo: cursor, now: small.now)
@@ -204,7 +187,6 @@ struct PushHistory {
         if clients[name]?.streams ?? 0 > 0 { return closeStream(name) }
         clients[name]?.streams += 1
         counts["stream", default: 0] += 1
-        if isShared { return }
         let cursor = clients[name]?.confirmed ?? 0
         small.scheduler.streamOpened(
             ClientKey(app: "app", client: name), resuming: cursor, now: small.now)
@@ -212,20 +194,12 @@ struct PushHistory {
 
     private mutating func closeStream(_ name: String) {
         clients[name]?.streams -= 1
-        if isShared { return }
         small.scheduler.streamEnded(ClientKey(app: "app", client: name), now: small.now)
     }
 
     private mutating func save() {
         let changed = small.scheduler.takeChanged(limit: 3, now: small.now, wall: small.now)
-        for (key, client) in changed {
-            saved[key] = client
-            let before = progress[key]?.told ?? 0
-            progress[key] = small.scheduler.progress(of: key)
-            if isShared, let after = progress[key], after.told < before {
-                violation = "\(key) was told up to \(after.told) after \(before)"
-            }
-        }
+        for (key, client) in changed { saved[key] = client }
         guard changed.count < 3 else { return }
         clear = small.scheduler.clear
         counts["clear", default: 0] += 1
@@ -238,17 +212,16 @@ struct PushHistory {
         underWay = []
         let before = small.scheduler
         small.scheduler = PushScheduler(
-            before.shard.withoutStreams, terms: small.terms, hash: testHash, isShared: isShared)
+            before.shard.withoutStreams, terms: small.terms, hash: testHash)
         for client in clients.values.map(\.record).sorted(by: { $0.addressedAt < $1.addressedAt }) {
             let key = ClientKey(app: "app", client: client.client)
-            let told = progress[key].map { $0.isOwed ? $0.told : max($0.told, clear) }
             small.scheduler.restore(
-                client, app: "app", saved[key], told: isShared ? told ?? 0 : 0,
-                clear: saved[key] == nil ? 0 : clear, now: small.now, wall: small.now)
+                client, app: "app", saved[key], clear: saved[key] == nil ? 0 : clear,
+                now: small.now, wall: small.now)
         }
         small.scheduler.lookAtRestored(now: small.now)
         for name in clients.keys.sorted() {
-            if !isShared { clients[name]?.streams = 0 }
+            clients[name]?.streams = 0
             clients[name]?.heard = 0
         }
     }
@@ -263,24 +236,10 @@ struct PushHistory {
         }
     }
 
-    /// Tells the scheduler what the other nodes know of a client.
-    private mutating func answer(_ key: ClientKey) {
-        guard let client = clients[key.client], random.below(8) > 0 else {
-            counts["no evidence", default: 0] += 1
-            return small.scheduler.received(nil, about: key, now: small.now)
-        }
-        counts["evidence", default: 0] += 1
-        clients[key.client]?.heard = max(client.heard, client.confirmed)
-        small.scheduler.received(
-            PushScheduler.Evidence(
-                confirmed: client.confirmed, isStreaming: client.streams > 0), about: key,
-            now: small.now)
-    }
-
     private mutating func perform(_ action: PushScheduler.Action) {
         switch action {
         case .push(let order): check(order)
-        case .readEvidence(let key): answer(key)
+        case .readSent: violation = "a stream was asked, and nothing collapses"
         case .drop(let key, let address):
             guard clients[key.client]?.record.registration.delivery.contains(address) ?? false
             else { return }

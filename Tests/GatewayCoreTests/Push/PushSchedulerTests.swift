@@ -384,6 +384,20 @@ import WidgetModel
         #expect(small.orders().map { words($0.content) } == ["all"])
     }
 
+    @Test func `a client that is released is stored no more, and pushed to no more`() throws {
+        var small = try SmallPushScheduler()
+        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.scheduler.streamOpened(key, resuming: 1, now: small.now)
+        try small.change("1")
+        #expect(small.scheduler.keys == [key])
+        small.scheduler.release(key)
+        #expect(small.scheduler.keys.isEmpty)
+        let changed = small.scheduler.takeChanged(limit: 9, now: small.now, wall: 0)
+        #expect(changed.isEmpty)
+        small.wait(86_400_000)
+        #expect(small.orders().isEmpty)
+    }
+
     private static func fresh(_ small: inout SmallPushScheduler) throws -> PushScheduler {
         var next = try SmallPushScheduler()
         next.scheduler.registered(device(), app: "app", now: small.now)

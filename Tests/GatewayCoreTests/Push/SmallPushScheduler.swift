@@ -18,12 +18,10 @@ struct SmallPushScheduler {
     var clear: UInt64 = 0
 
     init(
-        terms: PushScheduler.Terms = PushScheduler.Terms(), limits: CoreLimits = CoreLimits(),
-        isShared: Bool = false
+        terms: PushScheduler.Terms = PushScheduler.Terms(), limits: CoreLimits = CoreLimits()
     ) throws {
         self.terms = terms
-        scheduler = PushScheduler(
-            Shard(floor: 0, limits: limits), terms: terms, hash: testHash, isShared: isShared)
+        scheduler = PushScheduler(Shard(floor: 0, limits: limits), terms: terms, hash: testHash)
         try put()
     }
 
@@ -76,10 +74,9 @@ struct SmallPushScheduler {
     /// Answers what is asked about streams.
     private mutating func answer() {
         for (place, action) in scheduler.actions.enumerated().reversed() {
-            guard case .readEvidence(let key) = action, !scheduler.isShared else { continue }
+            guard case .readSent(let key) = action else { continue }
             scheduler.actions.remove(at: place)
-            scheduler.received(
-                PushScheduler.Evidence.none, about: key, sentUpTo: sent[key], now: now)
+            scheduler.received(sentUpTo: sent[key], about: key, now: now)
         }
     }
 
