@@ -7,26 +7,12 @@ import WidgetModel
 /// Those live for a month and would keep a notification key published as long.
 package final class KeyService: Sendable {
     /// The rings in use.
-    package struct Rings: Sendable, Equatable {
-        package var notifications: KeyRing
+    private struct Rings: Sendable, Equatable {
+        var notifications: KeyRing
         /// `nil` without a local issuer.
-        package var tokens: KeyRing?
+        var tokens: KeyRing?
         /// `nil` where there are no webhooks.
-        package var webhooks: KeyRing?
-
-        package init(notifications: KeyRing, tokens: KeyRing? = nil, webhooks: KeyRing? = nil) {
-            self.notifications = notifications
-            self.tokens = tokens
-            self.webhooks = webhooks
-        }
-    }
-
-    /// The authority over the rings.
-    private enum Source: Sendable {
-        /// The files of a data directory.
-        case files(Files)
-        /// Elsewhere: returns the rings; `nil` while they are not known.
-        case shared(@Sendable () -> Rings?)
+        var webhooks: KeyRing?
     }
 
     private struct Files: Sendable {
@@ -44,7 +30,7 @@ package final class KeyService: Sendable {
     private let state: Mutex<Rings>
     /// Held while the rings are read again, so that an earlier read never replaces a later one.
     private let advancing = Mutex(())
-    private let source: Source
+    private let files: Files
     private let audience: String
 
     /// Opens the key rings of a data directory; creates them on the first start.
@@ -55,7 +41,7 @@ package final class KeyService: Sendable {
         hasWebhooks: Bool, audience: String, now: Int64
     ) throws(SigningError) {
         let files = Files(data)
-        source = .files(files)
+        self.files = files
         self.audience = audience
         let notifications = try files.notifications.open(
             algorithm: algorithm, timing: timing, now: now)
@@ -66,19 +52,6 @@ package final class KeyService: Sendable {
             hasWebhooks ? try files.webhooks.open(timing: .webhooks, now: now) : nil
         state = Mutex(
             Rings(notifications: notifications, tokens: tokens, webhooks: webhooks))
-    }
-
-    /// Uses rings that other nodes share.
-    ///
-    /// - Parameters:
-    ///   - rings: The present rings.
-    ///   - latest: Returns the rings as they were last read; `nil` while this node must not sign.
-    package init(
-        sharing rings: Rings, latest: @escaping @Sendable () -> Rings?, audience: String
-    ) {
-        source = .shared(latest)
-        self.audience = audience
-        state = Mutex(rings)
     }
 
     /// Signs webhooks with the current key, and also with the adjacent one during a key change;
@@ -168,21 +141,14 @@ package final class KeyService: Sendable {
 
     private func readRings(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         let before = state.withLock { $0 }
-        let after: Rings
-        switch source {
-        case .files(let files):
-            after = try Self.rings(in: files, after: before, now: now, hasWebhooks: hasWebhooks)
-        case .shared(let latest):
-            guard let rings = latest() else { return false }
-            after = rings
-        }
+        let after = try rings(after: before, now: now, hasWebhooks: hasWebhooks)
         guard after != before else { return false }
         state.withLock { $0 = after }
         return true
     }
 
-    private static func rings(
-        in files: Files, after before: Rings, now: Int64, hasWebhooks: Bool
+    private func rings(
+        after before: Rings, now: Int64, hasWebhooks: Bool
     ) throws(SigningError) -> Rings {
         var after = before
         after.notifications = try files.notifications.openExisting(

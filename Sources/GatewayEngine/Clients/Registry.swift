@@ -151,20 +151,6 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Forgets the clients without streams that were not seen since a time, in milliseconds since
-    /// 1970, and who was seen: another store has that.
-    package func forget(unseenSince: Int64) {
-        for part in parts {
-            part.withLock { part in
-                for (key, entry) in part.records
-                where part.streams[key] == nil && entry.contact.at < unseenSince {
-                    part.records[key] = nil
-                }
-                part.seen = []
-            }
-        }
-    }
-
     // MARK: Delivery progress
 
     /// Records that a client acknowledged up to `sequence`, and the rebuilds that it reported.

@@ -177,9 +177,6 @@ extension ProviderTokenShare {
     /// Returns where the tokens of an issuer are stored.
     package typealias OfIssuer = @Sendable (_ issuer: String) -> ProviderTokenShare
 
-    /// The storage of a token in memory only.
-    package static let unstored = ProviderTokenShare(read: { nil }, replace: { _, new in new })
-
     /// The storage of an issuer's token in a store.
     package static func stored(in store: SQLiteStore, issuer: String) -> ProviderTokenShare {
         ProviderTokenShare(
