@@ -136,7 +136,7 @@ package struct DeliveryAttempts: Sendable {
     package var isOwed: Bool { latest > confirmed }
 
     /// Whether a change is owed that no address has accepted a push for.
-    package var isUnreported: Bool { isOwed && reported < latest }
+    var isUnreported: Bool { isOwed && reported < latest }
 
     /// The sequence up to which every change was confirmed or accepted by an address.
     var reported: UInt64 { addresses.reduce(max(told, confirmed)) { max($0, $1.delivered) } }

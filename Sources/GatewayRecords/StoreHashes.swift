@@ -10,8 +10,7 @@ package struct StoreHashes: Sendable {
     /// its key is the stored secret itself. Their inputs differ: a cursor's is three words of which the
     /// first is 2, a message's five; what a peer chooses is text without control characters.
     package let stored: SipHash
-    /// Identifies dependency keys. A fleet stores their versions in snapshots; from a directory each
-    /// start computes them again.
+    /// Identifies dependency keys, whose versions each start computes again.
     package let keys: SipHash
     /// Makes the entity tags of catalogs, which are handed out.
     package let documents: SipHash

@@ -10,7 +10,7 @@ package struct SealedVersions: Sendable {
     /// The sequence up to which versions were removed.
     package private(set) var floor: UInt64
     /// The runs, the newest last. Each is smaller than the one before it by ``growth`` or more.
-    private(set) var runs: [VersionTable] = []
+    private var runs: [VersionTable] = []
 
     /// The factor between the sizes of two runs. It bounds the number of runs, which a look-up
     /// visits, and how often a key is copied.
@@ -22,15 +22,6 @@ package struct SealedVersions: Sendable {
         self.birth = birth
         self.floor = floor
         last = floor
-    }
-
-    /// Versions that were stored as these runs.
-    init(app: String, birth: UInt64, floor: UInt64, through last: UInt64, runs: [VersionTable]) {
-        self.app = app
-        self.birth = birth
-        self.floor = floor
-        self.last = last
-        self.runs = runs
     }
 
     /// The number of stored keys; one that changed often may be counted once for each run.
@@ -45,11 +36,6 @@ package struct SealedVersions: Sendable {
             if version != 0 { return version > floor ? version : 0 }
         }
         return 0
-    }
-
-    /// Calls `body` with the version of each key in each run, in no particular order.
-    func visit(_ body: (_ key: UInt64, _ sequence: UInt64) -> Void) {
-        for run in runs { run.visit(body) }
     }
 
     /// Adds the keys that the changes after ``last`` bumped.

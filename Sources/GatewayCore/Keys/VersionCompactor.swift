@@ -15,7 +15,7 @@ package struct VersionCompactor: Sendable {
     /// The sequence of the last applied entry.
     package private(set) var position: UInt64
     /// The sequence up to which the compactor knows nothing.
-    package let floor: UInt64
+    private let floor: UInt64
     private let keysMax: Int
     /// The number of keys that are sealed together.
     private let runKeys: Int
@@ -27,37 +27,6 @@ package struct VersionCompactor: Sendable {
         self.floor = floor
         keysMax = max(16, limits.versionKeysMax)
         runKeys = max(1, min(limits.versionRunKeys, keysMax / 4))
-    }
-
-    /// Creates a compactor that has applied everything up to `position`, whose apps follow by
-    /// ``install(_:versions:)``.
-    package init(position: UInt64, floor: UInt64, limits: CoreLimits) {
-        self.init(floor: floor, limits: limits)
-        self.position = position
-    }
-
-    /// Installs a catalog with the versions of its keys, as of the compactor's position.
-    package mutating func install(_ ruleSet: RuleSet, versions: CompactedVersions) {
-        let app = ruleSet.catalog.app
-        apps[app] = AppState(
-            ruleSet: ruleSet, sealed: versions.sealed(of: app), recent: versions.recent)
-    }
-
-    /// Returns the versions of an app's keys; `nil` before its first catalog.
-    ///
-    /// Costs no time for the keys: the tables are shared until the compactor changes them.
-    package func versions(of app: String) -> CompactedVersions? {
-        apps[app].map { CompactedVersions($0.sealed, recent: $0.recent) }
-    }
-
-    /// A hash of the versions of all apps, equal on all nodes that have applied the same log up to
-    /// the same sequence. Costs time linear in the number of keys.
-    package var digest: UInt64 {
-        apps.keys.sorted().reduce(floor) { digest, app in
-            let name = app.utf8.reduce(0) { CompactedVersions.mix($0, UInt64($1)) }
-            return CompactedVersions.mix(
-                CompactedVersions.mix(digest, name), versions(of: app)?.digest ?? 0)
-        }
     }
 
     /// Installs a catalog that is older than the log tail that the compactor is about to apply.

@@ -7,8 +7,14 @@ struct VersionTable: Sendable {
     private(set) var count = 0
     private var slots: [Slot]
 
-    /// A slot with sequence 0 is free, because sequences start at 1.
-    private typealias Slot = VersionWindow.Version
+    /// A key with its version. A slot with sequence 0 is free, because sequences start at 1.
+    private struct Slot: Sendable {
+        /// The keyed hash of the key.
+        let key: UInt64
+        /// The sequence that bumped it last.
+        var sequence: UInt64
+    }
+
     private static let free = Slot(key: 0, sequence: 0)
 
     /// The number of slots of a table that has stored nothing.
@@ -69,23 +75,6 @@ struct VersionTable: Sendable {
     /// Calls `body` with each key and its version, in no particular order.
     func visit(_ body: (_ key: UInt64, _ sequence: UInt64) -> Void) {
         for slot in slots where slot.sequence != 0 { body(slot.key, slot.sequence) }
-    }
-
-    /// Returns the next versions, in no particular order, and the index to go on from; `nil` after
-    /// the last one.
-    ///
-    /// - Parameter index: 0 at first.
-    func versions(
-        from index: Int, atMost count: Int
-    ) -> (versions: [VersionWindow.Version], next: Int?) {
-        var versions: [VersionWindow.Version] = []
-        versions.reserveCapacity(min(count, self.count))
-        var index = index
-        while index < slots.count, versions.count < count {
-            if slots[index].sequence != 0 { versions.append(slots[index]) }
-            index += 1
-        }
-        return (versions, index < slots.count ? index : nil)
     }
 
     /// Returns the sequence that only the `newest` latest keys lie above, or fewer if several have

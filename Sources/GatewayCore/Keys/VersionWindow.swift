@@ -13,19 +13,6 @@ package struct VersionWindow: Sendable {
     /// The maximum number of stored keys.
     package let keysMax: Int
 
-    /// A key with its version.
-    package struct Version: Sendable, Equatable {
-        /// The keyed hash of the key.
-        package var key: UInt64
-        /// The sequence that bumped it last.
-        package var sequence: UInt64
-
-        package init(key: UInt64, sequence: UInt64) {
-            self.key = key
-            self.sequence = sequence
-        }
-    }
-
     private var sealed: SealedVersions?
     /// Versions after those that are sealed, oldest first, each with a sequence that none of its
     /// versions lies above. They are dropped whole: a loop that adopts sealed versions must not go
@@ -52,17 +39,6 @@ package struct VersionWindow: Sendable {
         self.keysMax = max(16, keysMax)
         tableKeys = max(1, runKeys)
         currentMax = min(tableKeys, self.keysMax)
-    }
-
-    /// Creates a window of sealed versions, which others share, and of those after them.
-    init(
-        _ versions: CompactedVersions, of app: String, keysMax: Int,
-        runKeys: Int = VersionWindow.runKeysDefault
-    ) {
-        self.init(floor: versions.floor, keysMax: keysMax, runKeys: runKeys)
-        sealed = versions.sealed(of: app)
-        current = versions.recent
-        limitCurrent()
     }
 
     /// The sequence up to which the versions are shared; 0 if none are.

@@ -56,42 +56,19 @@ package struct Shard: Sendable {
         self.limits = limits
     }
 
-    /// Creates a shard that has applied everything up to `position`, whose apps follow by
-    /// ``install(_:versions:)``.
-    package init(position: UInt64, floor: UInt64, limits: CoreLimits = CoreLimits()) {
-        self.position = position
-        self.floor = floor
-        self.limits = limits
-    }
-
-    /// Installs a catalog that is older than the log tail the shard is about to apply.
-    package mutating func install(_ ruleSet: RuleSet) {
-        install(ruleSet, birth: ruleSet.sequence, versions: emptyWindow)
-    }
-
     /// The versions of an app that begins.
     private var emptyWindow: VersionWindow {
         VersionWindow(
             floor: floor, keysMax: limits.versionKeysMax, runKeys: limits.versionRunKeys)
     }
 
-    /// Installs a catalog with the versions of its keys, as of the shard's position. No effect on an
-    /// app that the shard has.
-    package mutating func install(_ ruleSet: RuleSet, versions: CompactedVersions) {
-        install(
-            ruleSet, birth: versions.birth,
-            versions: VersionWindow(
-                versions, of: ruleSet.catalog.app, keysMax: limits.versionKeysMax,
-                runKeys: limits.versionRunKeys))
-    }
-
-    private mutating func install(
-        _ ruleSet: RuleSet, birth: UInt64, versions: VersionWindow
-    ) {
+    /// Installs a catalog that is older than the log tail the shard is about to apply. No effect on
+    /// an app that the shard has.
+    package mutating func install(_ ruleSet: RuleSet) {
         let app = ruleSet.catalog.app
         guard number(ofApp: app) == nil else { return }
         let state = AppState(
-            name: app, ruleSet: ruleSet, birth: birth, versions: versions,
+            name: app, ruleSet: ruleSet, birth: ruleSet.sequence, versions: emptyWindow,
             index: SubscriptionIndex(rules: ruleSet.rules),
             collapse: CollapseWindow(keysMax: limits.collapseKeysMax),
             durations: ruleSet.durations)

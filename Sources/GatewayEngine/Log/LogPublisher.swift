@@ -7,7 +7,7 @@ package struct LogPublisher: Sendable {
     private let loops: [ShardLoop]
     /// Receives the same messages as the loops; `nil` where nothing is pushed.
     private let push: PushLoop?
-    private let sealer: VersionSealer
+    let sealer: VersionSealer
     /// `nil` where nothing is traced.
     private let tracing: GatewayTracing?
 
@@ -28,12 +28,6 @@ package struct LogPublisher: Sendable {
     /// - Parameter head: The last entry that was published.
     package func backlog(behind head: UInt64) -> UInt64 {
         head - loops.reduce(min(head, sealer.position)) { min($0, $1.position) }
-    }
-
-    /// Hands over a copy of the versions of all keys as of the messages that were published before,
-    /// on another thread.
-    package func copyVersions(_ receive: @escaping @Sendable (VersionCompactor) -> Void) {
-        sealer.copy(receive)
     }
 
     /// Hands over messages.

@@ -9,7 +9,7 @@ import Synchronization
 /// may last, and if it waited for other work, such as the documents of an app, it would hold up the
 /// writes of all apps (see ``LogWriter/backlogMax``).
 final class VersionSealer: Sendable {
-    private let queue = DispatchQueue(label: "versions")
+    let queue = DispatchQueue(label: "versions")
     /// Used on the queue only.
     private let compactor: Mutex<VersionCompactor>
     private let reachedPosition: Atomic<UInt64>
@@ -26,12 +26,6 @@ final class VersionSealer: Sendable {
 
     /// The sequence of the last entry whose versions are recorded.
     var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
-
-    /// Hands over a copy of the versions, in which the entries submitted before are recorded. It
-    /// costs no time for the keys.
-    func copy(_ receive: @escaping @Sendable (VersionCompactor) -> Void) {
-        queue.async { receive(self.compactor.withLock { $0 }) }
-    }
 
     /// Records the versions of entries, in order. They must have been handed to the loops before: a
     /// loop adopts versions only behind the entries that they follow from.

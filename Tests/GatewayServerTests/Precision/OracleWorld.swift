@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import GatewayCore
 import GatewayOperations
@@ -400,7 +401,7 @@ struct OracleWorld {
         // What is sealed is handed to the loops before this.
         let publisher = fixture.engine.writer.publisher
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            publisher.copyVersions { _ in continuation.resume() }
+            publisher.sealer.queue.async { continuation.resume() }
         }
         oracle.head = fixture.store.head
         oracle.flooded(from: first)
