@@ -48,11 +48,4 @@ package struct StoreStats: Sendable, Equatable {
 
     /// Creates the statistics of an empty store.
     init() {}
-
-    /// Creates the statistics of a log that other nodes share.
-    package init(head: UInt64, floor: UInt64, isRefusingWrites: Bool) {
-        self.head = head
-        self.floor = floor
-        self.isRefusingWrites = isRefusingWrites
-    }
 }

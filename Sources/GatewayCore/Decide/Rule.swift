@@ -23,7 +23,7 @@ package final class Rule: Sendable {
     package let kind: String
     package let declaration: DependencyRule
     /// The sequence of the catalog that first declared it, without interruption since.
-    package var since: UInt64 { declared.sequence }
+    var since: UInt64 { declared.sequence }
     /// The catalog that first declared it.
     let declared: CatalogPosition
     /// The content as bytes, which are equal exactly when the content is.
@@ -75,27 +75,18 @@ package final class Rule: Sendable {
         }
     }
 
-    convenience init(
+    init(
         _ declaration: DependencyRule, target: Target, widget: WidgetDeclaration,
         intent: IntentDeclaration?, identity: [UInt8], declared: CatalogPosition, hash: SipHash
     ) {
-        self.init(
-            declaration, target: target, kind: widget.kind,
-            collapse: widget.collapseMilliseconds, bindings: Self.bindings(of: declaration, intent),
-            identity: identity, declared: declared, hash: hash)
-    }
-
-    init(
-        _ declaration: DependencyRule, target: Target, kind: String, collapse: Int64,
-        bindings: [Binding], identity: [UInt8], declared: CatalogPosition, hash: SipHash
-    ) {
+        let bindings = Self.bindings(of: declaration, intent)
         self.declaration = declaration
         self.target = target
         self.declared = declared
         self.identity = identity
         self.hash = hash
-        self.kind = kind
-        self.collapse = collapse
+        kind = widget.kind
+        collapse = widget.collapseMilliseconds
         properties = declaration.properties.count > 8 ? Set(declaration.properties) : nil
         operations = declaration.operations.reduce(0) { $0 | $1.bit }
         literals = declaration.match.compactMap { match in

@@ -28,66 +28,24 @@ package final class RuleSet: Sendable {
     private let hash: SipHash
 
     /// Compiles a catalog that the entry at `sequence` put in force, replacing `previous`.
-    package convenience init(
+    package init(
         _ catalog: Catalog, sequence: UInt64, replacing previous: RuleSet?, hash: SipHash
     ) {
-        var past = Past()
-        for rule in previous?.rules ?? [] { past.rules[rule.identity] = rule.declared }
-        for widget in catalog.widgets {
-            // A kind that becomes a control, or is no longer one, counts as a new kind.
-            guard previous?.target(ofKind: widget.kind) == widget.configuration.target else {
-                continue
-            }
-            past.kinds[widget.kind] = previous?.kinds[widget.kind]?.declared
-        }
-        past.dropped = (previous?.rules ?? []) + (previous?.retired ?? [])
-        self.init(catalog, CatalogPosition(sequence), past: past, hash: hash)
-    }
-
-    /// Compiles a catalog that is in force, with the history of those before it.
-    ///
-    /// - Returns: `nil` if the history has a retired rule that cannot be read.
-    package convenience init?(_ catalog: Catalog, restoring history: RuleSetHistory, hash: SipHash)
-    {
-        var positions = [history.sequence: CatalogPosition(history.sequence)]
-        /// Equal sequences are one position.
-        func position(_ sequence: UInt64) -> CatalogPosition {
-            let known = positions[sequence] ?? CatalogPosition(sequence)
-            positions[sequence] = known
-            return known
-        }
-        var past = Past()
-        for (kind, since) in history.kinds { past.kinds[kind] = position(since) }
-        for rule in history.rules { past.rules[rule.identity] = position(rule.since) }
-        for rule in history.retired {
-            guard
-                let rule = Rule(
-                    identity: rule.identity, declared: position(rule.since), hash: hash)
-            else { return nil }
-            past.dropped.append(rule)
-        }
-        self.init(catalog, position(history.sequence), past: past, hash: hash)
-    }
-
-    /// The history that earlier catalogs leave to the next one.
-    private struct Past {
-        /// The catalogs that declared the rules in force, by the rules' content.
-        var rules: [[UInt8]: CatalogPosition] = [:]
-        /// The catalogs that declared the kinds which count as kept.
-        var kinds: [String: CatalogPosition] = [:]
-        /// The rules that are retired unless the catalog repeats them.
-        var dropped: [Rule] = []
-    }
-
-    private init(_ catalog: Catalog, _ position: CatalogPosition, past: Past, hash: SipHash) {
+        let position = CatalogPosition(sequence)
         self.catalog = catalog
         self.hash = hash
         self.position = position
+        // The catalogs that declared the rules of the previous one, by the rules' content.
+        var declared: [[UInt8]: CatalogPosition] = [:]
+        for rule in previous?.rules ?? [] { declared[rule.identity] = rule.declared }
         var rules: [Rule] = []
         var identities: Set<[UInt8]> = []
         var kindSince: [String: CatalogPosition] = [:]
         for widget in catalog.widgets {
-            kindSince[widget.kind] = past.kinds[widget.kind] ?? position
+            // A kind that becomes a control, or is no longer one, counts as a new kind.
+            let isKept = previous?.target(ofKind: widget.kind) == widget.configuration.target
+            let since = isKept ? previous?.kinds[widget.kind]?.declared : nil
+            kindSince[widget.kind] = since ?? position
             let intent = catalog.intent(of: widget)
             func add(_ declarations: [DependencyRule], _ target: Target) {
                 for declaration in declarations {
@@ -97,7 +55,7 @@ package final class RuleSet: Sendable {
                     rules.append(
                         Rule(
                             declaration, target: target, widget: widget, intent: intent,
-                            identity: identity, declared: past.rules[identity] ?? position,
+                            identity: identity, declared: declared[identity] ?? position,
                             hash: hash))
                 }
             }
@@ -105,7 +63,9 @@ package final class RuleSet: Sendable {
             add(widget.recommendations ?? [], .recommendations)
         }
         var retired: [Rule] = []
-        let droppedByKind = Dictionary(grouping: past.dropped, by: \.kind)
+        // The rules that are retired unless the catalog repeats them.
+        let former = (previous?.rules ?? []) + (previous?.retired ?? [])
+        let droppedByKind = Dictionary(grouping: former, by: \.kind)
         for (kind, rules) in droppedByKind.sorted(by: { $0.key < $1.key }) {
             guard let since = kindSince[kind], since !== position else { continue }
             let rules = rules.filter { !identities.contains($0.identity) }
@@ -133,16 +93,6 @@ package final class RuleSet: Sendable {
             ) { $0 < rules.count ? rules[$0] : retired[$0 - rules.count] }
         }
         self.kinds = kinds
-    }
-
-    /// The history to restore the rule set with, beside its catalog.
-    package var history: RuleSetHistory {
-        func entries(_ rules: [Rule]) -> [RuleSetHistory.Entry] {
-            rules.map { RuleSetHistory.Entry(identity: $0.identity, since: $0.since) }
-        }
-        return RuleSetHistory(
-            sequence: sequence, kinds: kinds.mapValues(\.since), rules: entries(rules),
-            retired: entries(retired))
     }
 
     /// Records the sequence of the entry that puts the catalog in force; called before any decision
