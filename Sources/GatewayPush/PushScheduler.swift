@@ -201,7 +201,7 @@ package struct PushScheduler: Sendable {
             lanes[slot]?.attempts.changed(
                 at: last, after: since, urgency: highest, delay: delay, isNarrow: isNarrow,
                 sentUpTo: id, now: now)
-            // What is stored says what is owed: after a restart, and to another node.
+            // What is stored says what is owed: after a restart, and to the next leader.
             changed.insert(client)
             slots.append(slot)
         }

@@ -50,11 +50,6 @@ package struct KeyRing: Sendable, Equatable {
         package let key: SigningKey
         /// The state of the key.
         package internal(set) var state: State
-
-        package init(key: SigningKey, state: State) {
-            self.key = key
-            self.state = state
-        }
     }
 
     /// The maximum number of keys in a ring. Rotating faster than keys retire is a mistake, and
@@ -74,17 +69,6 @@ package struct KeyRing: Sendable, Equatable {
         self.timing = timing
         signing = Entry(key: key, state: .signing(since: now))
         others = []
-    }
-
-    /// Creates a ring whose states another authority decides.
-    ///
-    /// - Parameters:
-    ///   - since: The time since which `signing` signs, in seconds since 1970.
-    ///   - others: Keys that are published or retiring, in the order in which they were added.
-    package init(signing key: SigningKey, since: Int64, others: [Entry], timing: Timing) {
-        self.init(
-            signing: Entry(key: key, state: .signing(since: since)), others: others,
-            timing: timing)
     }
 
     /// Restores a stored ring; the caller ensures that `signing` signs and `others` do not.
