@@ -47,15 +47,11 @@ package enum Problem {
         case .noAnswer:
             unavailable("The database of the cluster does not answer; retry.", retryAfter: 2)
         case .noWrites:
-            unavailable("The database of the cluster takes no writes now; retry.", retryAfter: 2)
-        case .busy:
-            unavailable("Too many writes wait for the database of the cluster; retry later.")
+            unavailable("No node of the cluster leads now; retry.", retryAfter: 2)
         case .unknownOutcome:
             unavailable(
-                "The database of the cluster was lost during the write, which may be done or not; "
-                    + "retry, it counts once.", retryAfter: 2)
-        case .behind:
-            unavailable("This node is behind the log of its cluster; retry.", retryAfter: 2)
+                "The cluster does not know whether the write is done; retry, it counts once.",
+                retryAfter: 2)
         }
     }
 

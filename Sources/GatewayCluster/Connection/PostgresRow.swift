@@ -47,33 +47,6 @@ package struct PostgresRow: Sendable, Equatable {
         return bytes.reduce(first >= 0x80 ? -1 : 0) { $0 << 8 | Int64($1) }
     }
 
-    /// Returns an `int[]` or `bigint[]` without NULLs.
-    ///
-    /// - Throws: `PostgresError.unexpectedAnswer` for NULL or another type.
-    package func integers(_ column: Int) throws(PostgresError) -> [Int64] {
-        let bytes = try bytes(column)
-        func integer(at start: Int, width: Int) throws(PostgresError) -> Int64 {
-            guard start + width <= bytes.count else { throw .unexpectedAnswer }
-            let field = bytes[start..<start + width]
-            return field.reduce(bytes[start] >= 0x80 ? -1 : 0) { $0 << 8 | Int64($1) }
-        }
-        // The header of an array: dimensions, whether it has NULLs, the type, count and first index.
-        let dimensions = try integer(at: 0, width: 4)
-        if dimensions == 0 { return [] }
-        let count = try integer(at: 12, width: 4)
-        // Each element has a length of at least four bytes and four bytes at least.
-        guard dimensions == 1, count >= 0, count <= bytes.count / 8 else { throw .unexpectedAnswer }
-        var numbers: [Int64] = []
-        var start = 20
-        for _ in 0..<count {
-            let width = try integer(at: start, width: 4)
-            guard width == 4 || width == 8 else { throw .unexpectedAnswer }
-            numbers.append(try integer(at: start + 4, width: Int(width)))
-            start += 4 + Int(width)
-        }
-        return numbers
-    }
-
     /// Returns a `uuid`.
     ///
     /// - Throws: `PostgresError.unexpectedAnswer` for NULL or another type.
@@ -81,29 +54,6 @@ package struct PostgresRow: Sendable, Equatable {
         let bytes = try bytes(column)
         guard bytes.count == 16 else { throw .unexpectedAnswer }
         return bytes.reduce(0) { $0 << 8 | UInt128($1) }
-    }
-
-    /// Returns a `uuid[]` of one dimension.
-    ///
-    /// - Throws: `PostgresError.unexpectedAnswer` for NULL, for an element that is NULL and for
-    ///   another type.
-    package func uuids(_ column: Int) throws(PostgresError) -> [UInt128] {
-        // The number of dimensions, flags and the type; then the count and the first index; then
-        // each element with its length (`array_send`).
-        let (header, elementBytes) = (20, 20)
-        let bytes = try bytes(column)
-        if bytes.count == 12, bytes.prefix(4).allSatisfy({ $0 == 0 }) { return [] }
-        guard bytes.count >= header, bytes.prefix(4).elementsEqual([0, 0, 0, 1]),
-            (bytes.count - header) % elementBytes == 0
-        else { throw .unexpectedAnswer }
-        var keys: [UInt128] = []
-        for start in stride(from: header, to: bytes.count, by: elementBytes) {
-            guard bytes[start..<start + 4].elementsEqual([0, 0, 0, 16]) else {
-                throw .unexpectedAnswer
-            }
-            keys.append(bytes[start + 4..<start + 20].reduce(0) { $0 << 8 | UInt128($1) })
-        }
-        return keys
     }
 
     /// Returns a `text`.

@@ -8,18 +8,12 @@ package enum PostgresValue: Sendable, Equatable {
     /// A `bytea`.
     case bytes([UInt8])
     case uuid(UInt128)
-    /// A `bigint[]`.
-    case integers([Int64])
     /// An `int[]`.
     case smallIntegers([Int32])
-    /// A `uuid[]`.
-    case uuids([UInt128])
     /// A `bytea[]`, whose elements may be NULL.
     case byteArrays([[UInt8]?])
     /// A `text[]`.
     case texts([String])
-    /// A `boolean[]`.
-    case booleans([Bool])
 
     /// Appends the binary form; nothing for a NULL.
     func append(to buffer: inout [UInt8]) {
@@ -30,23 +24,11 @@ package enum PostgresValue: Sendable, Equatable {
         case .text(let text): buffer.append(contentsOf: text.utf8)
         case .bytes(let bytes): buffer.append(contentsOf: bytes)
         case .uuid(let key): buffer.append(bigEndian: key)
-        case .integers(let numbers):
-            Self.appendHeader(element: .bigint, count: numbers.count, to: &buffer)
-            for number in numbers {
-                buffer.append(bigEndian: Int32(8))
-                buffer.append(bigEndian: number)
-            }
         case .smallIntegers(let numbers):
             Self.appendHeader(element: .int, count: numbers.count, to: &buffer)
             for number in numbers {
                 buffer.append(bigEndian: Int32(4))
                 buffer.append(bigEndian: number)
-            }
-        case .uuids(let keys):
-            Self.appendHeader(element: .uuid, count: keys.count, to: &buffer)
-            for key in keys {
-                buffer.append(bigEndian: Int32(16))
-                buffer.append(bigEndian: key)
             }
         case .byteArrays(let arrays):
             Self.appendHeader(element: .bytea, count: arrays.count, to: &buffer)
@@ -60,23 +42,14 @@ package enum PostgresValue: Sendable, Equatable {
                 buffer.append(bigEndian: Int32(clamping: text.utf8.count))
                 buffer.append(contentsOf: text.utf8)
             }
-        case .booleans(let flags):
-            Self.appendHeader(element: .boolean, count: flags.count, to: &buffer)
-            for isTrue in flags {
-                buffer.append(bigEndian: Int32(1))
-                buffer.append(isTrue ? 1 : 0)
-            }
         }
     }
 
     /// The object identifiers of element types, which PostgreSQL fixes (`pg_type.dat`).
     private enum ElementType: Int32 {
-        case boolean = 16
         case bytea = 17
-        case bigint = 20
         case int = 23
         case text = 25
-        case uuid = 2950
     }
 
     /// Appends the header of an array, whose indices start at 1 (`array_recv`, which does not use

@@ -39,12 +39,8 @@ package enum EngineError: Error, Sendable {
         case noAnswer
         /// The servers take no writes.
         case noWrites
-        /// Too many writes wait for the servers.
-        case busy
         /// The connection ended while a write was under way.
         case unknownOutcome
-        /// This node has not applied what other nodes wrote.
-        case behind
     }
 
     /// The kind of work that too many callers request at once.

@@ -16,7 +16,7 @@ import WidgetModel
         let seconds = answer.header("retry-after").flatMap { Int($0) } ?? 0
         #expect((1...5).contains(seconds), sourceLocation: sourceLocation)
         #expect(
-            answer["detail"]?.stringValue?.contains("database of the cluster") == true,
+            answer["detail"]?.stringValue?.contains("cluster") == true,
             "\(answer.text)", sourceLocation: sourceLocation)
     }
 
