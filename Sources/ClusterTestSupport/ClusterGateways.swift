@@ -39,9 +39,9 @@ package final class ClusterGateways: Sendable {
         let key = try SigningKey(generating: .edDSA)
         issuer = TokenIssuer(key: key, iss: "https://issuer.test", aud: Self.url)
         try Data(JWKSet([key.publicKey]).serialized).write(to: URL(filePath: folder + "/keys.json"))
-        let fleetKey = folder + "/fleet.key"
-        try Data(ClusterFixture.key).write(to: URL(filePath: fleetKey))
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: fleetKey)
+        let keys = folder + "/cluster.key"
+        try Data(ClusterFixture.key).write(to: URL(filePath: keys))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: keys)
         apns = pushes ? try Self.pushService(in: folder, certificates) : nil
     }
 
@@ -81,12 +81,13 @@ package final class ClusterGateways: Sendable {
     ///
     /// - Parameters:
     ///   - program: The gateway's program; `nil` for the one that tests use.
+    ///   - data: Its data directory; `nil` for a new one.
     ///   - hosts: The hosts of its database URL; `nil` for the servers' own.
     ///   - admin: The address of its admin port.
     ///   - environment: Variables of its process.
     ///   - wrapper: A program and its arguments that then becomes the node.
     package func makeNode(
-        _ node: Int32, program: String? = nil, hosts: [String]? = nil,
+        _ node: Int32, program: String? = nil, data: String? = nil, hosts: [String]? = nil,
         admin: String = "127.0.0.1:0",
         environment: [String: String] = [:], wrapper: [String] = [], startsNow: Bool = true
     ) throws -> GatewayProcess {
@@ -97,20 +98,28 @@ package final class ClusterGateways: Sendable {
             """
             cluster:
               url: \(url)
-              key: \(folder)/fleet.key
+              key: \(folder)/cluster.key
               durability: \(cluster.standby == nil ? "primary" : "quorum")
               node: \(try GatewayProcess.freeAddress())
             """)
         return try GatewayProcess(
-            program: program, configuration: file, admin: admin, ca: ca, environment: environment,
-            wrapper: wrapper,
+            program: program, data: data, configuration: file, admin: admin, ca: ca,
+            environment: environment, wrapper: wrapper, startsNow: startsNow)
+    }
+
+    /// Returns a gateway of its own, with what the nodes are configured with beside their cluster.
+    ///
+    /// - Parameter data: Its data directory; `nil` for a new one.
+    package func startAlone(
+        admin: String = "127.0.0.1:0", data: String? = nil, startsNow: Bool = true
+    ) throws -> GatewayProcess {
+        try GatewayProcess(
+            data: data, configuration: configuration("alone", ""), admin: admin, ca: ca,
             startsNow: startsNow)
     }
 
-    /// Starts a gateway of its own, with what the nodes are configured with beside their cluster.
-    package func startAlone(admin: String) throws -> GatewayProcess {
-        try GatewayProcess(configuration: configuration("alone", ""), admin: admin, ca: ca)
-    }
+    /// The file with the cluster's key.
+    package var key: String { folder + "/cluster.key" }
 
     /// Writes a configuration, and returns its file.
     private func configuration(_ name: String, _ lines: String) throws -> String {

@@ -51,7 +51,7 @@ package struct Engine: Sendable {
         // Before pushes are restored: it may void their recorded positions.
         let epochs =
             if let leader {
-                try EpochHistory(following: store, clock: clock, find: leader.barrier)
+                try EpochHistory(following: store, clock: clock, leader: leader)
             } else {
                 try EpochHistory(openingEpochIn: store, clock: clock, logger: logger)
             }

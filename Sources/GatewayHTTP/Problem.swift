@@ -6,7 +6,7 @@ import WidgetModel
 
 /// Every problem in the gateway's responses: the only place for status, code and title.
 package enum Problem {
-    static func malformed(_ detail: String) -> ProblemDetails {
+    package static func malformed(_ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 400, code: "malformed", title: "The request is malformed", detail: detail)
     }

@@ -58,6 +58,8 @@ final class ClusterLink: LogLeader {
         }
     }
 
+    func reportLoss() { node.reportLoss() }
+
     func pass(_ request: PassedRequest) async throws -> PassedAnswer {
         guard let leader = node.leader?.name, leader != node.name else {
             throw EngineError.cluster(.noWrites)
@@ -67,6 +69,8 @@ final class ClusterLink: LogLeader {
         } catch {
             switch error.code {
             case .cancelled: throw CancellationError()
+            case .badRequest:
+                throw Problem.malformed("The path or a field has characters that are not allowed.")
             case .connectionEnded, .streamReset, .timedOut, .silent, .tooLarge:
                 // It may have acted on it.
                 let isReading = ["GET", "HEAD"].contains(request.method)

@@ -96,7 +96,9 @@ package struct Gateway: Sendable {
             store = start.store
             let member = try ClusterMember(start, logger: logger)
             self.member = member
-            tickets = TicketKeys(now: { clock.wallSeconds() })
+            let tickets = TicketKeys(now: { clock.wallSeconds() })
+            try tickets.follow(Array(store.secret), now: clock.wallSeconds())
+            self.tickets = tickets
             nodeSocket = try configuration.cluster.map {
                 try Self.bind($0.node, for: "cluster.node")
             }

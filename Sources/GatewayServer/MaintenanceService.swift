@@ -156,7 +156,7 @@ extension TicketKeys {
     /// after it.
     ///
     /// - Throws: `SigningError`.
-    fileprivate func follow(_ secret: [UInt8], now: Int64) throws(SigningError) {
+    func follow(_ secret: [UInt8], now: Int64) throws(SigningError) {
         let period = TicketKeyRing.period
         var keys: [TicketKey] = []
         for number in now / period - 1...now / period + 1 {

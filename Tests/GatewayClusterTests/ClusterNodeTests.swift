@@ -91,6 +91,16 @@ import Testing
         try await leader.stop()
     }
 
+    @Test func aNodeWhoseNameAnotherProcessTakesEnds() async throws {
+        let cluster = try TestCluster()
+        let first = try await TestNode("a", of: cluster)
+        try await first.untilLeading()
+        let second = try await TestNode("a", of: cluster)
+        #expect(try await first.end() as? ClusterNode.Fault == .nameTaken)
+        try await second.untilLeading()
+        try await second.stop()
+    }
+
     @Test func whatIsNotOfTheLogIsKeptForNodesThatAreNotFarBehind() throws {
         let cluster = try TestCluster()
         try cluster.execute(

@@ -154,26 +154,31 @@ enum ClusterDatabase {
     /// that what was visible before is known to last.
     ///
     /// - Parameter generation: The generation of the lease; `nil` without it.
-    /// - Returns: Whether the lease was renewed.
+    /// - Returns: Whether the lease was renewed, and the start that the name was of before; `nil` for
+    ///   a new name.
     static func present(
         _ node: ClusterNode.Configuration, at position: ClusterPosition, generation: Int64?,
         _ connection: ClusterConnection
-    ) throws(PostgresError) -> Bool {
-        try !connection.rows(
+    ) throws(PostgresError) -> (isRenewed: Bool, start: UInt128?) {
+        let row = try connection.rows(
             """
-            WITH me AS (
+            WITH before AS (SELECT start FROM timeline.node WHERE name = $1), me AS (
               INSERT INTO timeline.node VALUES ($1, $2, $3, $4::bigint, clock_timestamp())
               ON CONFLICT (name) DO UPDATE SET start = excluded.start,
-                position = excluded.position, format = excluded.format, seen = excluded.seen)
-            UPDATE timeline.leader SET until = clock_timestamp() + $5::bigint * interval '1 ms'
-            WHERE node = $1 AND generation = $6 RETURNING 1
+                position = excluded.position, format = excluded.format, seen = excluded.seen),
+            renewed AS (
+              UPDATE timeline.leader SET until = clock_timestamp() + $5::bigint * interval '1 ms'
+              WHERE node = $1 AND generation = $6 RETURNING 1)
+            SELECT EXISTS (SELECT 1 FROM renewed), (SELECT start FROM before)
             """,
             [
                 .text(node.name), .uuid(node.start), .integer(position.number),
                 .integer(format), .integer(Lease.duration),
                 generation.map { .integer($0) } ?? .null,
             ]
-        ).isEmpty
+        ).first
+        guard let row else { throw .unexpectedAnswer }
+        return (try row.boolean(0), row.isNull(1) ? nil : try row.uuid(1))
     }
 
     /// Takes the lease in place of a generation; returns the new one, or `nil` if another node was

@@ -44,6 +44,8 @@ package final class ClusterNode: StoreReplication {
         case otherCluster
         /// The store has a log of its own.
         case hasOwnLog
+        /// Another process has the node's name, and began later.
+        case nameTaken
 
         package var description: String {
             switch self {
@@ -53,6 +55,8 @@ package final class ClusterNode: StoreReplication {
                 "cluster.durability is quorum, and synchronous_standby_names is empty: commits do not"
                     + " wait for a standby"
             case .otherCluster: "the data directory belongs to another cluster"
+            case .nameTaken:
+                "another process has this node's name: each node needs a cluster.node of its own"
             case .hasOwnLog:
                 "the data directory has a log of its own: move it to the cluster, or give another"
                     + " directory"
@@ -89,6 +93,8 @@ package final class ClusterNode: StoreReplication {
     private struct Leading {
         let connection: ClusterConnection
         let generation: Int64
+        /// Whether its epoch is opened: before that, nobody else writes.
+        var isOpen = false
     }
 
     private struct Waiter {
@@ -111,6 +117,8 @@ package final class ClusterNode: StoreReplication {
         /// The lease as it was last seen.
         var lease: Lease.View?
         var isStopping = false
+        /// Whether a client has more of the log than the database.
+        var mustReportLoss = false
     }
 
     /// The longest wait for a barrier, in milliseconds.
@@ -187,7 +195,9 @@ package final class ClusterNode: StoreReplication {
     package var name: String { configuration.name }
 
     /// Whether this node leads, and may write now.
-    package var isLeading: Bool { refusal == nil }
+    package var isLeading: Bool {
+        state.withLock { $0.leading?.isOpen == true && ClusterConnection.now < $0.leadsUntil }
+    }
 
     /// The time without the database that is not worth a word, in milliseconds: a fail-over of the
     /// database takes as long.
@@ -228,6 +238,12 @@ package final class ClusterNode: StoreReplication {
             }
             if isStopping { continuation.resume(throwing: Fault.noAnswer) } else { wake() }
         }
+    }
+
+    /// Has the leader make all cursors void: a client has more of the log than the database.
+    package func reportLoss() {
+        state.withLock { $0.mustReportLoss = true }
+        wake()
     }
 
     private func wake() { eventfd_write(wakeUp, 1) }
@@ -320,7 +336,7 @@ package final class ClusterNode: StoreReplication {
         // shows what still waited for a standby.
         var committedAt = ClusterConnection.now
         var lookedAt: Int64 = 0
-        _ = try ClusterDatabase.present(configuration, at: position, generation: nil, connection)
+        _ = try present(nil, connection)
         while !isStopping {
             if state.withLock({ $0.mustRetake }) { await stopLeading(&lease, hooks) }
             if ClusterConnection.now < lookedAt + Self.lookSpacing { usleep(2_000) }
@@ -349,6 +365,10 @@ package final class ClusterNode: StoreReplication {
             }
             state.withLock { ($0.failure, $0.lease) = (nil, view.lease) }
             onLook()
+            if state.withLock({ $0.mustReportLoss }) {
+                try ClusterDatabase.reportLoss(of: view.newest, connection)
+                state.withLock { $0.mustReportLoss = false }
+            }
             if isLeading, view.isShortened {
                 abandon("a node had more of the log than the database, or an operator says so")
                 continue
@@ -375,6 +395,7 @@ package final class ClusterNode: StoreReplication {
                 try await hooks.lead(
                     view.isShortened,
                     try ClusterDatabase.others(than: configuration.name, connection))
+                state.withLock { $0.leading?.isOpen = true }
                 if view.isShortened { try ClusterDatabase.forgetLoss(connection) }
                 continue
             case .follow:
@@ -383,8 +404,7 @@ package final class ClusterNode: StoreReplication {
             }
             if ClusterConnection.now >= committedAt + Lease.renewalInterval {
                 let began = ClusterConnection.now
-                let isRenewed = try ClusterDatabase.present(
-                    configuration, at: position, generation: lease.generation, connection)
+                let isRenewed = try present(lease.generation, connection)
                 committedAt = began
                 if isRenewed {
                     lease.renewed(at: began)
@@ -400,6 +420,15 @@ package final class ClusterNode: StoreReplication {
             await stopLeading(&lease, hooks)
             try ClusterDatabase.release(generation, connection)
         }
+    }
+
+    /// Records that the node lives, and renews its lease; returns whether it was renewed.
+    private func present(_ generation: Int64?, _ connection: ClusterConnection) throws -> Bool {
+        let (isRenewed, start) = try ClusterDatabase.present(
+            configuration, at: position, generation: generation, connection)
+        // At its own start it has written it before. An operator may have the node forgotten.
+        guard start == nil || start == configuration.start else { throw Fault.nameTaken }
+        return isRenewed
     }
 
     /// Checks that the database has what the store has.
@@ -449,7 +478,7 @@ extension ClusterNode.Fault {
     /// Whether connecting again cannot help.
     fileprivate var isFinal: Bool {
         switch self {
-        case .mustBeginAnew, .otherCluster, .hasOwnLog: true
+        case .mustBeginAnew, .otherCluster, .hasOwnLog, .nameTaken: true
         case .noAnswer, .noQuorum: false
         }
     }

@@ -44,6 +44,8 @@ package struct Lease: Sendable {
     /// The generation taken, and when its last renewal began.
     private var held: (generation: Int64, renewedAt: Int64)?
     private var isLeading = false
+    /// The generation that the node took last. A later one of its name is another process's.
+    private var lastTaken: Int64?
     /// Since when the lease has been free.
     private var freeSince: Int64?
 
@@ -81,7 +83,8 @@ package struct Lease: Sendable {
             isLeading = true
             return .lead(held.generation)
         }
-        let isFree = view.left <= 0 || view.left > Self.leftMax || view.node == node
+        let isOwn = view.node == node && (lastTaken ?? view.generation) == view.generation
+        let isFree = view.left <= 0 || view.left > Self.leftMax || isOwn
         guard isFree else {
             freeSince = nil
             return .nothing
@@ -95,6 +98,7 @@ package struct Lease: Sendable {
     /// Notes that the lease was taken by a write that began at a time.
     package mutating func took(_ generation: Int64, at began: Int64) {
         held = (generation, began)
+        lastTaken = generation
         isLeading = false
         freeSince = nil
     }

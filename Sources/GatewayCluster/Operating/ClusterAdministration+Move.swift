@@ -79,7 +79,7 @@ extension ClusterAdministration {
                     .bytes(try seal.seal(body, for: ClusterDatabase.place(of: position))),
                 ])
             try connection.rows(
-                "INSERT INTO timeline.item SELECT * FROM unnest($1, $2, $3, $4)",
+                "INSERT INTO timeline.item SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::bytea[])",
                 try ClusterDatabase.items(ItemChanges(operations), in: position.log, seal))
             rows += operations.count
             report(rows)

@@ -32,10 +32,11 @@ extension EpochHistory {
     /// Continues the epochs that a store has, in a gateway of several: the one that leads opens new
     /// ones.
     convenience init(
-        following store: SQLiteStore, clock: GatewayClock,
-        find: @escaping @Sendable () async throws -> Void
+        following store: SQLiteStore, clock: GatewayClock, leader: any LogLeader
     ) throws {
-        self.init(try store.ledger(), clock: clock, head: { store.head }, find: find)
+        self.init(
+            try store.ledger(), clock: clock, head: { store.head }, find: leader.barrier,
+            report: leader.reportLoss)
     }
 }
 

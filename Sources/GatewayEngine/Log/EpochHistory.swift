@@ -30,6 +30,8 @@ package final class EpochHistory: CursorHistory {
     private let head: @Sendable () -> UInt64
     /// Asks for a cursor that the ledger does not cover; `nil` where the ledger is complete.
     private let find: (@Sendable () async throws -> Void)?
+    /// Reports that a cursor proved a lost tail to the gateway that opens the epoch.
+    private let report: (@Sendable () -> Void)?
     private let ahead = Counter()
 
     /// Creates a history.
@@ -38,9 +40,11 @@ package final class EpochHistory: CursorHistory {
     ///   - head: Returns the last sequence on disk.
     ///   - find: Returns once the ledger has every epoch of which any gateway issued a cursor before;
     ///     `nil` if it always has.
+    ///   - report: Called when a cursor proves a lost tail and another gateway opens the epoch.
     init(
         _ ledger: EpochLedger, clock: GatewayClock, head: @escaping @Sendable () -> UInt64,
-        find: (@Sendable () async throws -> Void)? = nil
+        find: (@Sendable () async throws -> Void)? = nil,
+        report: (@Sendable () -> Void)? = nil
     ) {
         let era = ledger.epochs.first?.id ?? EpochID(ordinal: 0, nonce: 0)
         state = Mutex(State(ledger: ledger, era: era))
@@ -49,6 +53,7 @@ package final class EpochHistory: CursorHistory {
         self.clock = clock
         self.head = head
         self.find = find
+        self.report = report
     }
 
     /// Calls `body` whenever a cursor proves a lost tail, with the epoch that must be opened; `nil`
@@ -102,6 +107,7 @@ package final class EpochHistory: CursorHistory {
     }
 
     package func judge(_ cursor: Cursor) -> JudgedCursor {
+        let report = report
         let (judged, lostTail) = state.withLock { state in
             var lostTail: (@Sendable (EpochID) -> Void)?
             var point = ResumePoint.everything
@@ -109,7 +115,10 @@ package final class EpochHistory: CursorHistory {
             case .holds(let sequence): point = .after(sequence)
             case .isVoid: break
             case .provesLostTail:
-                guard let onLostTail = state.onLostTail else { break }
+                guard let onLostTail = state.onLostTail else {
+                    if let report { lostTail = { _ in report() } }
+                    break
+                }
                 _ = state.ledger.replaceAll(
                     provedBy: cursor, head: head(), nonce: .random(in: .min ... .max),
                     now: clock.wallSeconds())

@@ -26,6 +26,9 @@ package protocol LogLeader: Sendable {
     /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
     func barrier() async throws
 
+    /// Has it make all cursors void: one proves that the log lost a tail.
+    func reportLoss()
+
     /// Has a request answered by it.
     ///
     /// - Throws: ``EngineError/cluster(_:)``.

@@ -27,8 +27,7 @@ extension GatewayRoutes {
             guard !leader.isHere else { return try await handler(request, context) }
             let token = try await token(request, context)
             let body = try await request.bytes(upTo: bytesMax)
-            let answer = try await pass(request, from: token, body: body, to: leader)
-            return answer
+            return try await pass(request, from: token, body: body, to: leader)
         }
     }
 
@@ -41,15 +40,12 @@ extension GatewayRoutes {
         var fields = request.head.headers.filter { !Self.unpassed.contains($0.name.lowercased()) }
             .map { (name: $0.name, value: $0.value) }
         fields.append((FieldName.timelineSender, try token.passed()))
+        // The connection omits the body of an answer to HEAD.
+        let method = request.head.method == .HEAD ? .GET : request.head.method
         let answer = try await leader.pass(
-            PassedRequest(
-                request.head.method.rawValue, request.head.uri, fields: fields, body: body))
-        let isLogged = request.head.method == .POST && !request.head.uri.hasSuffix("/acks")
-        if request.head.method != .GET, request.head.method != .HEAD, !isLogged,
-            answer.status < 300
-        {
-            try await leader.barrier()
-        }
+            PassedRequest(method.rawValue, request.head.uri, fields: fields, body: body))
+        let isLogged = method == .POST && !request.head.uri.hasSuffix("/acks")
+        if method != .GET, !isLogged, answer.status < 300 { try await leader.barrier() }
         var headers = HTTPHeaders()
         for (name, value) in answer.fields where !Self.unpassed.contains(name) {
             headers.add(name: name, value: value)

@@ -14,9 +14,16 @@ extension Repetition {
     func cluster() throws -> [Sample] {
         let embedded = try Stage.with(settings) { try writing($0, to: "SQLite") }
         let shared = try withNodes(1) { try writing($0, to: "PostgreSQL") }
-        var samples = embedded.samples + shared.samples
-        samples.append(
-            Sample(.cluster, "p99 of a post, PostgreSQL / SQLite", shared.p99 / embedded.p99))
+        let passed = try withNodes(2, lastFirst: true) {
+            try writing($0, to: "PostgreSQL through a replica")
+        }
+        var samples = embedded.samples + shared.samples + passed.samples
+        samples += [
+            Sample(.cluster, "p99 of a post, PostgreSQL / SQLite", shared.p99 / embedded.p99),
+            Sample(
+                .cluster, "p99 of a post, more through a replica", passed.p99 - shared.p99,
+                unit: "ms"),
+        ]
         var first: (one: Double, mixed: Double) = (0, 0)
         for nodes in 1...Self.nodesMax {
             let figures = try withNodes(nodes) { try delivering($0) }
@@ -39,8 +46,10 @@ extension Repetition {
     }
 
     /// Runs `body` with nodes on a PostgreSQL server of their own.
+    ///
+    /// - Parameter lastFirst: Whether the first node, which leads, is the last one of the stage.
     private func withNodes<Result>(
-        _ count: Int, _ body: (Stage) throws -> Result
+        _ count: Int, lastFirst: Bool = false, _ body: (Stage) throws -> Result
     ) throws -> Result {
         let servers = try ClusterFixture(nodes: Int32(count), hasServer: true, isOnDisk: true)
         let gateways = try ClusterGateways(servers, app: Stage.app)
@@ -52,7 +61,9 @@ extension Repetition {
         defer { for node in nodes { node.kill() } }
         for node in nodes { try node.startMeasured() }
         return try body(
-            try Stage(nodes, backend: gateways.backend()) { try $0.map { try gateways.token($0) } })
+            try Stage(lastFirst ? nodes.reversed() : nodes, backend: gateways.backend()) {
+                try $0.map { try gateways.token($0) }
+            })
     }
 
     /// Measures posts of batches on many connections, and single posts one after the other.

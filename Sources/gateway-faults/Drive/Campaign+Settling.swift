@@ -98,7 +98,14 @@ extension Campaign {
     ///
     /// - Parameter mayBeMissing: Whether it was a new client's first, and had no answer.
     func judgeRegistration(of client: FaultClient, mayBeMissing: Bool, _ http: TestHTTP) throws {
-        let answer = try http.request("GET", client.path, token: backend)
+        var answer = try http.request("GET", client.path, token: backend)
+        // A node may take the lead just now.
+        if answer.status == 503 {
+            try blockUntil("a registration is shown", details: { answer.text }) {
+                answer = try http.request("GET", client.path, token: backend)
+                return answer.status != 503
+            }
+        }
         func widgets(_ document: JSONValue?) -> [[JSONValue]]? {
             document?.objectValue?["widgets"]?.arrayValue?.map { widget in
                 let members = widget.objectValue

@@ -82,9 +82,12 @@ import WidgetModel
         try world.register(at: [one, other])
         try world.change("1", at: one)
         try await world.expectTaken(Self.devices, one)
-        // A push that no node has written down is repeated.
-        try world.gateways.cluster.wait(
-            for: Int64(Self.devices), "SELECT count(*) FROM timeline.item WHERE kind = 4")
+        // A push that no node has written down is repeated. Attempts are, together with their clients.
+        try blockUntil("the pushes are written down") {
+            try one.http().request(
+                "GET", "/v1/apps/\(ClusterGateways.app)/attempts",
+                token: world.gateways.backend())["attempts"]?.arrayValue?.count == Self.devices
+        }
         one.kill()
         try await world.pushToOthers(at: other)
         await world.apns.stop()

@@ -262,6 +262,8 @@ private struct NobodyElse: LogLeader {
 
     func barrier() async throws {}
 
+    func reportLoss() {}
+
     func pass(_ request: PassedRequest) async throws -> PassedAnswer {
         throw EngineError.cluster(.noWrites)
     }
