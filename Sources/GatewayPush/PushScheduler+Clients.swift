@@ -41,14 +41,16 @@ extension PushScheduler {
     /// Clients are restored in the order in which they stated their addresses, so that a token
     /// belongs to the last of them.
     ///
-    /// - Parameter clear: The sequence up to which the client is owed only what its persisted state
-    ///   says; 0 if that is not known.
+    /// - Parameters:
+    ///   - clear: The sequence up to which the client is owed only what its persisted state says; 0
+    ///     if that is not known.
+    ///   - heard: The contact of the client since that was persisted.
     package mutating func restore(
-        _ record: ClientRecord, app: String, _ saved: SavedClient?, clear: UInt64 = 0, now: Int64,
-        wall: Int64
+        _ record: ClientRecord, app: String, _ saved: SavedClient?, clear: UInt64 = 0,
+        heard: Evidence = .none, now: Int64, wall: Int64
     ) {
         let key = ClientKey(app: app, client: record.client)
-        for slot in register(record, key, saved, clear: clear, now: now, wall: wall) {
+        for slot in register(record, key, saved, clear: clear, heard: heard, now: now, wall: wall) {
             if let stream = lanes[slot]?.stream { restored.append(stream) }
         }
     }

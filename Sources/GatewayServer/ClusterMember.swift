@@ -27,6 +27,8 @@ final class ClusterMember: Service {
         /// `nil` before it follows.
         var engine: Engine?
         var following: Task<Void, Never>?
+        /// Restores the pushes of the node that leads.
+        var restoring: Task<Void, Never>?
         /// The generation of the leader that knows every client's contact.
         var told: Int64?
         var toldAt: Int64 = 0
@@ -81,21 +83,28 @@ final class ClusterMember: Service {
                 }
                 logger.notice("this node leads", metadata: ["voidsCursors": "\(isVoid)"])
                 self?.state.withLock { $0.heard = [:] }
+                onKeys()
                 // The lease is renewed meanwhile.
-                Task { [weak self] in
+                let restoring = Task { [weak self] in
                     await self?.untilHeard(from: others)
+                    guard !Task.isCancelled else { return }
                     do {
                         try await engine.push?.lead(from: engine.store)
-                        onKeys()
                     } catch {
                         onFailure("pushes cannot be restored: \(error)")
                     }
                 }
+                self?.state.withLock { $0.restoring = restoring }
             },
-            follow: { [logger] in
+            follow: { [logger, weak self] in
                 logger.notice("this node follows")
-                engine.clients.forgetContacts()
+                let restoring = self?.state.withLock { $0.restoring.take() }
+                restoring?.cancel()
+                // The first rest ends a restoration that is under way, the second one that began since.
                 await engine.push?.rest()
+                await restoring?.value
+                await engine.push?.rest()
+                engine.clients.forgetContacts()
             })
         let following = Task { [node] in
             do {
@@ -118,7 +127,7 @@ final class ClusterMember: Service {
     /// a node that is gone does not.
     private func untilHeard(from nodes: [String]) async {
         let end = ContinuousClock.now + Self.hearing
-        while ContinuousClock.now < end,
+        while !Task.isCancelled, ContinuousClock.now < end,
             state.withLock({ state in nodes.contains { state.heard[$0] == nil } })
         {
             try? await Task.sleep(for: .milliseconds(50))

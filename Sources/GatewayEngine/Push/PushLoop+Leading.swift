@@ -65,6 +65,13 @@ extension PushLoop {
         }.get()
     }
 
+    /// The contact of a client with any gateway.
+    func heard(of key: ClientKey) -> PushScheduler.Evidence {
+        let seen = registry.client(key)
+        return .init(
+            confirmed: seen?.hearing.confirmed ?? 0, isStreaming: seen?.streams ?? 0 > 0)
+    }
+
     /// Restores some clients; returns whether there were any.
     func restorePortion(now: Int64) -> Bool {
         guard case .restoring(var rest, let clear) = duty else { return false }
@@ -74,7 +81,7 @@ extension PushLoop {
             guard let record = registry.record(client.key) else { continue }
             scheduler.restore(
                 record, app: client.key.app, client.saved, clear: client.saved == nil ? 0 : clear,
-                now: now, wall: wall)
+                heard: heard(of: client.key), now: now, wall: wall)
         }
         rest = rest.dropFirst(Self.restoredMax)
         duty = rest.isEmpty ? .pushing : .restoring(rest, clear: clear)

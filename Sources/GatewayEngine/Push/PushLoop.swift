@@ -248,12 +248,7 @@ package final class PushLoop: @unchecked Sendable {
         case .log(.registered(let record, let app, _)):
             let key = ClientKey(app: app, client: record.client)
             guard case .pushing = duty else { break }
-            let seen = registry.client(key)
-            scheduler.registered(
-                record, app: app,
-                heard: .init(
-                    confirmed: seen?.hearing.confirmed ?? 0, isStreaming: seen?.streams ?? 0 > 0),
-                now: now)
+            scheduler.registered(record, app: app, heard: heard(of: key), now: now)
         case .log(.confirmed(let record, let app, _)):
             scheduler.confirmed(record, app: app, now: now)
         case .log(.removed(let key)): scheduler.removed(key)

@@ -176,6 +176,18 @@ import WidgetModel
             return senders[1].count.withLock { $0 == 1 }
         }
         #expect(senders[0].count.withLock { $0 } == 1)
+
+        // Who confirms while nobody pushes is not pushed to.
+        await loops[1].rest()
+        let last = try await pair.leader.change("Character", "panda")
+        try await pair.follow()
+        while loops.contains(where: { $0.position < last }) { await Task.yield() }
+        try await pair.replica.engine.clients.acknowledge(
+            StreamFixture.key("phone"), at: last, in: pair.replica.cursors.epoch,
+            recommendations: [], rebuilt: [])
+        try await loops[1].lead(from: pair.replica.store)
+        try await wait()
+        #expect(senders.map { $0.count.withLock { $0 } } == [1, 1])
         for loop in loops { await loop.stop {} }
         clock.end()
         try await pair.stop()
