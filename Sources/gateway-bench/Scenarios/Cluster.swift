@@ -60,6 +60,8 @@ extension Repetition {
         }
         defer { for node in nodes { node.kill() } }
         for node in nodes { try node.startMeasured() }
+        // Until a node leads, it is 503.
+        try gateways.putCatalog(nodes[0])
         return try body(
             try Stage(lastFirst ? nodes.reversed() : nodes, backend: gateways.backend()) {
                 try $0.map { try gateways.token($0) }
