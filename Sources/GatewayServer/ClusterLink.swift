@@ -18,8 +18,8 @@ final class ClusterLink: LogLeader {
     let identity: NodeIdentity
     private let client: CurlClient
 
-    /// The longest wait for an answer.
-    private static let patience = Duration.seconds(30)
+    /// The longest wait for the answer to a request that is passed on, and to one of the node's own.
+    private static let (patience, ownPatience) = (Duration.seconds(30), Duration.seconds(5))
     /// The most bytes of an answer: a page of registrations at their limit.
     private static let answerBytesMax = 64 << 20
 
@@ -81,8 +81,8 @@ final class ClusterLink: LogLeader {
     }
 
     /// Sends a request to a node.
-    func send(
-        _ request: PassedRequest, to node: String
+    private func send(
+        _ request: PassedRequest, to node: String, within patience: Duration = patience
     ) async throws(CurlError) -> PassedAnswer {
         guard let address = Address(node) else {
             throw CurlError(.badRequest, "the node's name is not HOST:PORT")
@@ -90,7 +90,7 @@ final class ClusterLink: LogLeader {
         var sent = CurlRequest(
             request.method, origin: "https://\(NodeIdentity.name):\(address.port)",
             target: request.target, fields: try CurlFields(request.fields),
-            body: request.body.isEmpty ? nil : request.body, timeout: Self.patience)
+            body: request.body.isEmpty ? nil : request.body, timeout: patience)
         sent.address = address.host.contains(":") ? "[\(address.host)]" : address.host
         let answer = try await client.send(sent, bodyBytesMax: Self.answerBytesMax)
         if let failure = answer.failure { throw failure }
@@ -107,7 +107,8 @@ final class ClusterLink: LogLeader {
         let answer = try await send(
             PassedRequest(
                 "POST", target, fields: [("content-type", "application/json")],
-                body: try JSONValue(encoding: document).serialized), to: node)
+                body: try JSONValue(encoding: document).serialized), to: node,
+            within: Self.ownPatience)
         let document = (try? JSONValue(parsing: answer.body)) ?? .null
         guard answer.status < 300 else {
             throw ProblemDetails(document, status: answer.status)

@@ -32,8 +32,8 @@ final class ClusterMember: Service {
         /// The generation of the leader that knows every client's contact.
         var told: Int64?
         var toldAt: Int64 = 0
-        /// When each other node told this one last, in monotonic milliseconds.
-        var heard: [String: Int64] = [:]
+        /// The start of each other node, and when it told this one last, in monotonic milliseconds.
+        var heard: [String: (start: String, at: Int64)] = [:]
     }
 
     /// The longest wait of pushes for the other nodes' contacts.
@@ -45,7 +45,7 @@ final class ClusterMember: Service {
     /// The time after which a node that tells nothing has no streams.
     private static let absenceMax: Int64 = 10_000
     /// The contacts that are told at once.
-    private static let contactsAtOnce = 1_000
+    private static let contactsAtOnce = 200
 
     /// - Throws: `SigningError`, `TLSError`, `CurlError`.
     init(_ start: ClusterStart, logger: Logger) throws {
@@ -142,6 +142,8 @@ final class ClusterMember: Service {
             let contact: NodeContact
         }
 
+        /// The id of the node's start.
+        let start: String
         let era: UInt32
         let entries: [Entry]
     }
@@ -177,7 +179,7 @@ final class ClusterMember: Service {
                 }
                 rest = rest.dropFirst(Self.contactsAtOnce)
                 _ = try await link.post(
-                    Message(era: era, entries: entries),
+                    Message(start: node.start, era: era, entries: entries),
                     "\(GatewayRoutes.contactsPath)?node=\(node.name)", to: leader.name)
             } while !rest.isEmpty
             state.withLock { ($0.told, $0.toldAt) = (leader.generation, now) }
@@ -191,7 +193,11 @@ final class ClusterMember: Service {
     func note(_ document: JSONValue, from node: String) throws {
         guard let engine = state.withLock({ $0.engine }) else { return }
         let message = try Message(decoding: document)
-        state.withLock { $0.heard[node] = engine.clock.now() }
+        let before = state.withLock {
+            $0.heard.updateValue((message.start, engine.clock.now()), forKey: node)
+        }
+        // The streams of its former start have ended with that.
+        if let before, before.start != message.start { engine.clients.forgetContacts(at: node) }
         engine.clients.heard(
             message.entries.map { ($0.client.key, $0.contact) }, at: node, era: message.era)
     }
@@ -199,7 +205,7 @@ final class ClusterMember: Service {
     private func forgetAbsent(_ engine: Engine) {
         let now = engine.clock.now()
         let absent = state.withLock { state in
-            let absent = state.heard.filter { $0.value < now - Self.absenceMax }.map(\.key)
+            let absent = state.heard.filter { $0.value.at < now - Self.absenceMax }.map(\.key)
             for name in absent { state.heard[name] = nil }
             return absent
         }

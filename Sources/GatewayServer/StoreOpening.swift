@@ -61,23 +61,24 @@ struct StoreOpening: Sendable {
         return store
     }
 
-    /// The interval of the attempts to reach the database of a cluster, and of records that say so.
-    private static let retryInterval = Duration.seconds(1)
-    private static let attemptsPerRecord = 10
+    /// The intervals of the attempts to reach the database of a cluster, and of records that say so.
+    private static let (retryInterval, recordInterval) = (Duration.seconds(1), Duration.seconds(10))
 
     /// Opens the store of a node, once its database has answered; `nil` without a cluster.
     ///
     /// - Throws: ``Faults`` that name the option; `StoreError`, `ClusterNode.Fault`.
     func cluster() async throws -> ClusterStart? {
         guard let settings = try configuration.nodeSettings() else { return nil }
-        for attempt in 0... {
+        var saidAt: ContinuousClock.Instant?
+        while true {
             do {
                 return try await ClusterStart(
                     settings, logger: logger,
                     open: { try open(.createIfMissing, $0) },
                     discard: { try SQLiteStore.remove(from: configuration.data) })
             } catch let error as PostgresError where error.isPassing {
-                if attempt % Self.attemptsPerRecord == 0 {
+                if saidAt.map({ $0.duration(to: .now) >= Self.recordInterval }) ?? true {
+                    saidAt = .now
                     logger.warning(
                         "the cluster's database is away; the start waits for it",
                         metadata: ["reason": "\(error)"])
@@ -85,6 +86,5 @@ struct StoreOpening: Sendable {
                 try await Task.sleep(for: Self.retryInterval)
             }
         }
-        return nil
     }
 }

@@ -194,6 +194,9 @@ package final class ClusterNode: StoreReplication {
     /// The name of this node.
     package var name: String { configuration.name }
 
+    /// The id of this start, as text.
+    package var start: String { String(configuration.start, radix: 16) }
+
     /// Whether this node leads, and may write now.
     package var isLeading: Bool {
         state.withLock { $0.leading?.isOpen == true && ClusterConnection.now < $0.leadsUntil }

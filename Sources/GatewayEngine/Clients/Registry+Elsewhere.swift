@@ -45,13 +45,16 @@ extension Registry {
         }
     }
 
-    /// Records the contact of a registered client with another gateway; returns the one recorded
-    /// before, or `nil` for a client that is not registered.
+    /// Records the contact of a registered client with another gateway: what it heard there, as if it
+    /// had been here. Returns the contact recorded before, or `nil` for a client that is not
+    /// registered.
     package func note(
         _ contact: NodeContact, of key: ClientKey, at node: String
     ) -> NodeContact? {
         withPart(of: key) { part in
-            guard part.records[key] != nil else { return nil }
+            guard var entry = part.records[key] else { return nil }
+            contact.add(to: &entry.hearing)
+            part.records[key] = entry
             return part.elsewhere[key, default: [:]].updateValue(contact, forKey: node)
                 ?? NodeContact()
         }
@@ -66,8 +69,6 @@ extension Registry {
                 for (key, contacts) in part.elsewhere {
                     for (name, contact) in contacts where node == nil || name == node {
                         part.elsewhere[key]?[name] = nil
-                        // What it heard there stays known.
-                        part.keep(contact, of: key)
                         if contact.isStreaming { streaming.append(key) }
                     }
                     if part.elsewhere[key]?.isEmpty == true { part.elsewhere[key] = nil }

@@ -358,11 +358,9 @@ package final class Registry: Sendable {
 
 extension Registry.Part {
     fileprivate func seen(_ key: ClientKey, _ entry: Registry.Entry) -> Registry.Seen {
-        var hearing = entry.hearing
         let elsewhere = elsewhere[key] ?? [:]
-        for contact in elsewhere.values { contact.add(to: &hearing) }
         return Registry.Seen(
-            record: entry.record, hearing: hearing, loops: streams[key]?.loops ?? [],
+            record: entry.record, hearing: entry.hearing, loops: streams[key]?.loops ?? [],
             nodes: elsewhere.filter { $0.value.streams > 0 }.keys.sorted(),
             streams: elsewhere.values.reduce(streams[key].map { $0.others.count + 1 } ?? 0) {
                 $0 + $1.streams
@@ -389,14 +387,6 @@ extension Registry.Part {
         (contact.confirmed, contact.seenAt) = (entry.hearing.confirmed, entry.contact.at)
         (contact.polled, contact.streamed) = entry.hearing.toldOfAll
         return contact
-    }
-
-    /// Keeps what a client heard at another gateway as if it had been here.
-    mutating func keep(_ contact: NodeContact, of key: ClientKey) {
-        if var entry = records[key] {
-            contact.add(to: &entry.hearing)
-            records[key] = entry
-        }
     }
 
     fileprivate mutating func remove(_ stream: Registry.OpenStream, of key: ClientKey) {

@@ -192,7 +192,7 @@ extension MetricFamily {
         "1 if this gateway writes the log and pushes, else 0: of the nodes of a cluster one does.")
     package static let leaderGeneration = own(
         "cluster_generation", .gauge,
-        "How often the lead of the cluster was taken; 0 while nobody leads.")
+        "Number of times that a node has become leader; 0 while there is no leader.")
 
     // MARK: TLS and keys
 

@@ -31,8 +31,8 @@ extension GatewayRoutes {
         }
     }
 
-    /// Has a request answered by the gateway that leads. What it wrote is in force here, too, before
-    /// its answer is returned, unless it is a change.
+    /// Has a request answered by the gateway that leads. Waits until what it wrote is in force here,
+    /// too, unless it is a change: the answer stays true if that cannot be known now.
     func pass(
         _ request: GatewayRequest, from token: VerifiedToken, body: [UInt8],
         to leader: any LogLeader
@@ -45,7 +45,7 @@ extension GatewayRoutes {
         let answer = try await leader.pass(
             PassedRequest(method.rawValue, request.head.uri, fields: fields, body: body))
         let isLogged = method == .POST && !request.head.uri.hasSuffix("/acks")
-        if method != .GET, !isLogged, answer.status < 300 { try await leader.barrier() }
+        if method != .GET, !isLogged, answer.status < 300 { try? await leader.barrier() }
         var headers = HTTPHeaders()
         for (name, value) in answer.fields where !Self.unpassed.contains(name) {
             headers.add(name: name, value: value)

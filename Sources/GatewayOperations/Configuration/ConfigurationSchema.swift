@@ -77,9 +77,8 @@ package enum ConfigurationSchema {
         option(
             "cluster.node", kind: .address, default: "required with cluster.url",
             help:
-                "Host and port of this node for the other ones, which also name it. They reach each "
-                + "other there with keys that follow from the cluster's secret; nobody else needs "
-                + "to."),
+                "Host and port at which the other nodes reach this one; also its name in the cluster. "
+                + "Only nodes connect there, by TLS with a key derived from the cluster's secret."),
         option(
             "listen", kind: .address, default: "127.0.0.1:8443",
             help: "TLS port for backends and clients."),

@@ -37,6 +37,26 @@ import WidgetModel
         }
     }
 
+    @Test func `the leader forgets the streams of a node that was killed`() throws {
+        let gateways = try ClusterGateways(ClusterFixture())
+        let nodes = [try gateways.start(1), try gateways.start(2)]
+        #expect(try gateways.putCatalog(nodes[0]) == 201)
+        let cursor = try cursor(gateways.register("phone", ["panda"], at: nodes[0]))
+        let stream = try gateways.stream("phone", from: cursor, at: nodes[1])
+        #expect(stream.status == 200)
+        func awaitStreams(_ count: Int64) throws {
+            let path = "/v1/apps/\(ClusterGateways.app)/clients/phone"
+            try blockUntil("the leader knows of \(count) streams") {
+                try nodes[0].http().request("GET", path, token: gateways.backend())["streams"]
+                    == .integer(count)
+            }
+        }
+        try awaitStreams(1)
+        nodes[1].kill()
+        try nodes[1].start()
+        try awaitStreams(0)
+    }
+
     @Test func `a client that loses its node goes on at the other`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let (one, other) = (try gateways.start(1), try gateways.start(2))
