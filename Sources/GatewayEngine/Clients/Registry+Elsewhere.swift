@@ -45,6 +45,14 @@ extension Registry {
         }
     }
 
+    /// Records when a client was last seen, at any gateway, in milliseconds since 1970.
+    func noteStored(_ key: ClientKey, seenAt: Int64) {
+        withPart(of: key) { part in
+            let known = part.records[key]?.contact.at ?? 0
+            part.records[key]?.contact.at = max(known, seenAt)
+        }
+    }
+
     /// Records the contact of a registered client with another gateway: what it heard there, as if it
     /// had been here. Returns the contact recorded before, or `nil` for a client that is not
     /// registered.

@@ -129,7 +129,7 @@ package final class LogApplier: Sendable {
         case .clientsRemoved(let keys):
             for key in keys { registry.remove(key) }
             add(keys.map { .removed($0) })
-        case .seen(let key, let at): registry.noteSeen(key, now: at, isStored: true)
+        case .seen(let key, let at): registry.noteStored(key, seenAt: at)
         case .epoch(let epoch, let voidsOlder):
             // Behind the entries of its commit.
             publish()
