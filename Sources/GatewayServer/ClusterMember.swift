@@ -68,11 +68,12 @@ final class ClusterMember: Service {
     ) {
         let hooks = ClusterNode.Hooks(
             repeatBatch: { [store] operations, position, previous in
-                _ = try await store.writeLocally(cost: 1) {
+                let repeated = try await store.writeLocally(cost: 1) {
                     try engine.log.jobs.repeatBatch(
                         operations, to: position, from: previous, &$0)
                 }
                 if operations.contains(where: \.isOfKeys) { onKeys() }
+                return repeated.value
             },
             lead: { [logger, weak self] isVoid, others in
                 let now = engine.clock.wallSeconds()

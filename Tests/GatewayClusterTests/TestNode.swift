@@ -66,9 +66,9 @@ final class TestNode: Sendable {
         let store = start.store
         let hooks = ClusterNode.Hooks(
             repeatBatch: { operations, position, previous in
-                _ = try await store.writeLocally(cost: 1) {
+                try await store.writeLocally(cost: 1) {
                     try $0.repeatOperations(operations, to: position, from: previous)
-                }
+                }.value
             },
             lead: { [leads] isVoid, _ in leads.value.withLock { $0.append(isVoid) } },
             follow: {})

@@ -67,10 +67,10 @@ package final class ClusterNode: StoreReplication {
     /// What the gateway around the node does. The lease is renewed between two calls only, so that each
     /// must return soon.
     package struct Hooks: Sendable {
-        /// Repeats a batch in the store; see ``StoreTransaction/repeatOperations(_:to:from:)``.
+        /// Repeats batches in the store; see ``StoreTransaction/repeatOperations(_:to:from:)``.
         let repeatBatch:
             @Sendable (_ operations: [StoreOperation], _ to: Data, _ from: Data) async throws ->
-                Void
+                Bool
         /// The node leads from now on.
         ///
         /// - Parameters:
@@ -82,7 +82,7 @@ package final class ClusterNode: StoreReplication {
 
         package init(
             repeatBatch:
-                @escaping @Sendable ([StoreOperation], Data, Data) async throws -> Void,
+                @escaping @Sendable ([StoreOperation], Data, Data) async throws -> Bool,
             lead: @escaping @Sendable (_ isVoid: Bool, _ others: [String]) async throws -> Void,
             follow: @escaping @Sendable () async -> Void
         ) {
@@ -327,8 +327,10 @@ package final class ClusterNode: StoreReplication {
 
     /// The interval of looks without a notification, in milliseconds.
     private static let lookInterval: Int64 = 100
-    /// The shortest interval, however many wait.
-    private static let lookSpacing: Int64 = 2
+    /// The shortest intervals, with a barrier that waits and without: a look costs as much as a change.
+    private static let (barrierSpacing, lookSpacing): (Int64, Int64) = (2, 20)
+    /// The operations that are repeated in one transaction; one batch always is.
+    private static let operationsAtOnce = 1_000
 
     private func follow(
         _ connection: ClusterConnection, _ lease: inout Lease, _ hooks: Hooks,
@@ -342,7 +344,12 @@ package final class ClusterNode: StoreReplication {
         _ = try present(nil, connection)
         while !isStopping {
             if state.withLock({ $0.mustRetake }) { await stopLeading(&lease, hooks) }
-            if ClusterConnection.now < lookedAt + Self.lookSpacing { usleep(2_000) }
+            // A barrier wakes it.
+            let spacing =
+                state.withLock { $0.waiters.isEmpty } ? Self.lookSpacing : Self.barrierSpacing
+            let left = lookedAt + spacing - ClusterConnection.now
+            if left > 0 { pause(milliseconds: left) }
+            if ClusterConnection.now < lookedAt + Self.barrierSpacing { usleep(2_000) }
             let waiting = state.withLock { state in
                 defer { state.waiters = [] }
                 return state.waiters
@@ -359,7 +366,7 @@ package final class ClusterNode: StoreReplication {
             guard view.hasQuorum || !configuration.waitsForStandby else { throw Fault.noQuorum }
             if !isLeading, position == at {
                 try check(view, at, connection)
-                for batch in batches { try await repeatBatch(batch, hooks) }
+                try await repeatBatches(batches[...], hooks)
             }
             let isNewest = isLeading || position.number >= view.newest.number
             if isNewest {
@@ -416,7 +423,10 @@ package final class ClusterNode: StoreReplication {
                 }
             }
             guard isNewest, state.withLock({ $0.waiters.isEmpty }) else { continue }
-            try connection.awaitNotification(or: wakeUp, within: Self.lookInterval)
+            // What notifies the leader is its own.
+            let leads = isLeading
+            if leads { pause(milliseconds: Self.lookInterval) }
+            try connection.awaitNotification(or: wakeUp, within: leads ? 0 : Self.lookInterval)
             drainWakeUp()
         }
         if let generation = lease.generation {
@@ -450,18 +460,33 @@ package final class ClusterNode: StoreReplication {
         throw Fault.mustBeginAnew(reason: "the database lost the end of the log")
     }
 
-    private func repeatBatch(_ batch: ClusterDatabase.Batch, _ hooks: Hooks) async throws {
-        let body = try configuration.seal.open(
-            batch.body, for: ClusterDatabase.place(of: batch.position))
-        // What this node appended itself is in its store, or is about to be: then nothing is done.
-        try await hooks.repeatBatch(
-            try StoreOperation.list(body), batch.position.data, position.data)
-        let reached = try storedPosition
-        guard reached.number >= batch.position.number else {
-            throw Fault.mustBeginAnew(reason: "the store does not repeat the log")
-        }
-        state.withLock { state in
-            if state.position.number < reached.number { state.position = reached }
+    private func repeatBatches(
+        _ batches: ArraySlice<ClusterDatabase.Batch>, _ hooks: Hooks
+    ) async throws {
+        var rest = batches
+        while !rest.isEmpty {
+            let previous = position
+            var next = previous
+            var operations: [StoreOperation] = []
+            while let batch = rest.first,
+                next == previous || operations.count < Self.operationsAtOnce
+            {
+                operations += try StoreOperation.list(
+                    try configuration.seal.open(
+                        batch.body, for: ClusterDatabase.place(of: batch.position)))
+                next = batch.position
+                rest.removeFirst()
+            }
+            let isDone = try await hooks.repeatBatch(operations, next.data, previous.data)
+            // Else it has what this node appended itself.
+            let reached = isDone ? next : try storedPosition
+            guard reached.number > previous.number else {
+                throw Fault.mustBeginAnew(reason: "the store does not repeat the log")
+            }
+            state.withLock { state in
+                if state.position.number < reached.number { state.position = reached }
+            }
+            guard isDone else { return }
         }
     }
 

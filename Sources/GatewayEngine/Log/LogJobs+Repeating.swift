@@ -11,12 +11,13 @@ extension LogJobs {
     ///   - position: The position of the store with it.
     ///   - previous: The position before it; at another one nothing is done.
     /// - Throws: ``UnreadableRow``, `StoreError`.
+    @discardableResult
     package func repeatBatch(
         _ operations: [StoreOperation], to position: Data, from previous: Data,
         _ turn: inout StoreTransaction
-    ) throws {
+    ) throws -> Bool {
         var head = turn.nextSequence - 1
-        guard try turn.repeatOperations(operations, to: position, from: previous) else { return }
+        guard try turn.repeatOperations(operations, to: position, from: previous) else { return false }
         var reading = BatchReading(
             decoder: LogDecoder(catalogs: catalogs.current, hashes: catalogs.hashes),
             catalogs: operations)
@@ -41,6 +42,7 @@ extension LogJobs {
             for (effect, head) in effects { applier.apply(effect, head: head) }
         }
         turn.afterEffects { applier.publish() }
+        return true
     }
 }
 
