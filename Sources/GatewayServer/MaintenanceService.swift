@@ -14,6 +14,8 @@ import WidgetModel
 struct MaintenanceService: Service {
     /// The interval between two runs.
     private static let interval = Duration.seconds(30)
+    /// The runs of which one writes a row for every client with a stream: one an hour.
+    private static let looksAtStreams = 120
 
     let configuration: CurrentConfiguration
     private let engine: Engine
@@ -47,12 +49,14 @@ struct MaintenanceService: Service {
     func run() async throws {
         await lookAtKeys()
         try? await cancelWhenGracefulShutdown {
+            var looks = 0
             while true {
                 try await Task.sleep(for: Self.interval)
-                await self.look()
+                await self.look(atStreams: looks % Self.looksAtStreams == 0)
+                looks += 1
             }
         }
-        if leads { await noteSeen() }
+        if leads { await noteSeen(withStreams: true) }
     }
 
     /// Whether this gateway maintains the log: of several, the one that leads does.
@@ -78,7 +82,7 @@ struct MaintenanceService: Service {
         }
     }
 
-    private func look() async {
+    private func look(atStreams: Bool) async {
         await lookAtKeys()
         guard leads else { return }
         do {
@@ -87,7 +91,8 @@ struct MaintenanceService: Service {
             try await clients.confirmUnowed(below: floor + (head - floor) / 2)
             try await prune()
             try await pruneAttempts()
-            await noteSeen()
+            await noteSeen(withStreams: atStreams)
+            guard atStreams else { return }
             let day: Int64 = 86_400_000
             let unseenSince =
                 clock.wallMilliseconds() - Int64(configuration.value.clientDays) * day
@@ -133,8 +138,8 @@ struct MaintenanceService: Service {
     }
 
     /// Records the clients seen since the last run, so that they are not removed as unseen.
-    private func noteSeen() async {
-        let seen = registry.takeSeen(now: clock.wallMilliseconds()).map {
+    private func noteSeen(withStreams: Bool) async {
+        let seen = registry.takeSeen(now: clock.wallMilliseconds(), withStreams: withStreams).map {
             (key: RegistrationKey(app: $0.key.app, client: $0.key.client), at: $0.at)
         }
         let batch = 500

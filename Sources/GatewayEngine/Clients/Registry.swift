@@ -342,13 +342,21 @@ package final class Registry: Sendable {
     /// Returns the clients seen since the last call, with the time; those with streams are seen
     /// now.
     ///
-    /// - Parameter now: In milliseconds since 1970.
-    package func takeSeen(now: Int64) -> [(key: ClientKey, at: Int64)] {
+    /// - Parameters:
+    ///   - now: In milliseconds since 1970.
+    ///   - withStreams: Whether those that only have a stream count.
+    package func takeSeen(now: Int64, withStreams: Bool) -> [(key: ClientKey, at: Int64)] {
         parts.flatMap { part in
             part.withLock { part in
                 defer { part.seen = [] }
-                let away = part.elsewhere.lazy.filter { $0.value.contains { $0.value.streams > 0 } }
-                return part.seen.union(part.streams.keys).union(away.map(\.key)).map { key in
+                var keys = part.seen
+                if withStreams {
+                    keys.formUnion(part.streams.keys)
+                    keys.formUnion(
+                        part.elsewhere.lazy.filter { $0.value.contains { $0.value.streams > 0 } }
+                            .map(\.key))
+                }
+                return keys.map { key in
                     (key, part.hasStream(key) ? now : part.records[key]?.contact.at ?? now)
                 }
             }
