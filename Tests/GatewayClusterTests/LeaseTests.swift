@@ -77,6 +77,21 @@ import WidgetModel
         #expect(lease.look(Self.view("a", 1), isNewest: true, now: 51) != .lead(1))
     }
 
+    @Test func `a fail-over of the database is no objection, and one that does not end is`() {
+        var outage = Outage()
+        #expect(outage.objection(at: 0) == nil)
+        outage.failed("no server", at: 1_000)
+        outage.failed("still none", at: 6_000)
+        #expect(outage.objection(at: 10_999) == nil)
+        #expect(outage.objection(at: 11_000) == "still none")
+        outage.ended()
+        #expect(outage.objection(at: 60_000) == nil)
+        // The next one has its own time.
+        outage.failed("no server", at: 70_000)
+        #expect(outage.objection(at: 79_999) == nil)
+        #expect(outage.objection(at: 80_000) == "no server")
+    }
+
     // MARK: Histories
 
     /// A database and nodes whose calls are late, lost, or answered after the node has slept.

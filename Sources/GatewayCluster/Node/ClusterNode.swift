@@ -112,8 +112,7 @@ package final class ClusterNode: StoreReplication {
         /// Whether the leader must take over from itself.
         var mustRetake = false
         var waiters: [Waiter] = []
-        /// Why the database does not answer, and since when.
-        var failure: (reason: String, since: Int64)?
+        var outage = Outage()
         /// The lease as it was last seen.
         var lease: Lease.View?
         var isStopping = false
@@ -202,18 +201,10 @@ package final class ClusterNode: StoreReplication {
         state.withLock { $0.leading?.isOpen == true && ClusterConnection.now < $0.leadsUntil }
     }
 
-    /// The time without the database that is not worth a word, in milliseconds: a fail-over of the
-    /// database takes as long.
-    private static let patience: Int64 = 5_000
-
     /// The reason why the node has neither followed nor written the log for some seconds; `nil` if it
     /// does one of them.
     package var objection: String? {
-        state.withLock { state in
-            state.failure.flatMap { failure in
-                ClusterConnection.now >= failure.since + Self.patience ? failure.reason : nil
-            }
-        }
+        state.withLock { $0.outage.objection(at: ClusterConnection.now) }
     }
 
     package var position: ClusterPosition { state.withLock { $0.position } }
@@ -282,9 +273,7 @@ package final class ClusterNode: StoreReplication {
                 throw fault
             } catch {
                 logger.warning("the cluster's database is away", metadata: ["reason": "\(error)"])
-                state.withLock { state in
-                    state.failure = ("\(error)", state.failure?.since ?? ClusterConnection.now)
-                }
+                state.withLock { $0.outage.failed("\(error)", at: ClusterConnection.now) }
                 await stopLeading(&lease, hooks)
                 expel(all: false)
                 failures = min(failures + 1, 6)
@@ -373,7 +362,10 @@ package final class ClusterNode: StoreReplication {
                 isAnswered = true
                 for waiter in waiting { waiter.continuation.resume() }
             }
-            state.withLock { ($0.failure, $0.lease) = (nil, view.lease) }
+            state.withLock { state in
+                state.outage.ended()
+                state.lease = view.lease
+            }
             onLook()
             if state.withLock({ $0.mustReportLoss }) {
                 try ClusterDatabase.reportLoss(of: view.newest, connection)
