@@ -65,7 +65,7 @@ final class ClusterLink: LogLeader {
             throw EngineError.cluster(.noWrites)
         }
         do throws(CurlError) {
-            return try await send(request, to: leader)
+            return try await ask(request, leader: leader)
         } catch {
             switch error.code {
             case .cancelled: throw CancellationError()
@@ -80,9 +80,50 @@ final class ClusterLink: LogLeader {
         }
     }
 
+    /// Has the node that leads answer a request. The wait ends with its lease: one that is paused or
+    /// cut off answers nobody, and another leads meanwhile.
+    private func ask(
+        _ request: PassedRequest, leader: String, within patience: Duration = patience
+    ) async throws(CurlError) -> PassedAnswer {
+        let sent = await Self.result(while: { self.node.leader?.name == leader }) {
+            () async -> Result<PassedAnswer, CurlError> in
+            do throws(CurlError) {
+                return .success(try await self.send(request, to: leader, within: patience))
+            } catch {
+                return .failure(error)
+            }
+        }
+        guard let sent else {
+            throw CurlError(Task.isCancelled ? .cancelled : .silent, "the node leads no more")
+        }
+        return try sent.get()
+    }
+
+    /// The interval at which a condition is looked at.
+    private static let lookInterval = Duration.milliseconds(250)
+
+    /// Returns what an operation returns; cancels it, and returns `nil`, once a condition does not hold
+    /// any more.
+    static func result<Value: Sendable>(
+        while condition: @escaping @Sendable () -> Bool,
+        of operation: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        await withTaskGroup(of: Value?.self) { group in
+            group.addTask { await operation() }
+            group.addTask {
+                while !Task.isCancelled, condition() {
+                    try? await Task.sleep(for: Self.lookInterval)
+                }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+
     /// Sends a request to a node.
     private func send(
-        _ request: PassedRequest, to node: String, within patience: Duration = patience
+        _ request: PassedRequest, to node: String, within patience: Duration
     ) async throws(CurlError) -> PassedAnswer {
         guard let address = Address(node) else {
             throw CurlError(.badRequest, "the node's name is not HOST:PORT")
@@ -104,11 +145,13 @@ final class ClusterLink: LogLeader {
     func post(_ document: some Encodable, _ target: String, to node: String) async throws
         -> JSONValue
     {
-        let answer = try await send(
-            PassedRequest(
-                "POST", target, fields: [("content-type", "application/json")],
-                body: try JSONValue(encoding: document).serialized), to: node,
-            within: Self.ownPatience)
+        let request = PassedRequest(
+            "POST", target, fields: [("content-type", "application/json")],
+            body: try JSONValue(encoding: document).serialized)
+        let answer =
+            node == self.node.leader?.name
+            ? try await ask(request, leader: node, within: Self.ownPatience)
+            : try await send(request, to: node, within: Self.ownPatience)
         let document = (try? JSONValue(parsing: answer.body)) ?? .null
         guard answer.status < 300 else {
             throw ProblemDetails(document, status: answer.status)

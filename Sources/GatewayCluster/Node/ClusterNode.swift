@@ -113,8 +113,8 @@ package final class ClusterNode: StoreReplication {
         var mustRetake = false
         var waiters: [Waiter] = []
         var outage = Outage()
-        /// The lease as it was last seen.
-        var lease: Lease.View?
+        /// The lease as it was last seen, and when that look began.
+        var lease: (view: Lease.View, at: Int64)?
         var isStopping = false
         /// Whether a client has more of the log than the database.
         var mustReportLoss = false
@@ -209,11 +209,14 @@ package final class ClusterNode: StoreReplication {
 
     package var position: ClusterPosition { state.withLock { $0.position } }
 
-    /// Who leads, as far as this node knows, and since which generation; `nil` if nobody does.
+    /// Who leads, as far as this node knows, and since which generation; `nil` if nobody does. What it
+    /// saw before it lost the database is true no longer than the lease.
     package var leader: (name: String, generation: Int64)? {
         state.withLock { state in
-            guard let lease = state.lease, lease.left > 0, let name = lease.node else { return nil }
-            return (name, lease.generation)
+            guard let (view, at) = state.lease, view.left > ClusterConnection.now - at,
+                let name = view.node
+            else { return nil }
+            return (name, view.generation)
         }
     }
 
@@ -357,6 +360,7 @@ package final class ClusterNode: StoreReplication {
             lookedAt = began
             let at = position
             let (view, batches) = try ClusterDatabase.look(connection, from: at)
+            state.withLock { $0.lease = (view.lease, began) }
             guard began < committedAt + Lease.ownDuration else { throw Fault.noAnswer }
             guard view.hasQuorum || !configuration.waitsForStandby else { throw Fault.noQuorum }
             if !isLeading, position == at {
@@ -368,10 +372,7 @@ package final class ClusterNode: StoreReplication {
                 isAnswered = true
                 for waiter in waiting { waiter.continuation.resume() }
             }
-            state.withLock { state in
-                state.outage.ended()
-                state.lease = view.lease
-            }
+            state.withLock { $0.outage.ended() }
             onLook()
             if state.withLock({ $0.mustReportLoss }) {
                 try ClusterDatabase.reportLoss(of: view.newest, connection)
