@@ -251,6 +251,10 @@ extension PushScheduler {
             case .webhook(let response):
                 finish(slots, push, response, now: now, random: random)
             case .notSent:
+                if let counted = push.counted {
+                    clients[push.client]?.budget?.giveBack(
+                        counted.type, before: counted.before, isCounted: false, now: now)
+                }
                 for slot in slots {
                     lanes[slot]?.attempts.failed(
                         push.address, until: now.later(by: 1_000), isCounted: false)

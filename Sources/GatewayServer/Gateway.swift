@@ -537,7 +537,8 @@ package struct Gateway: Sendable {
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sent: { [clients = engine.clients] in try await clients.sent(to: $0) },
                 sender: { [senders] in senders.sender(of: $0) },
-                acceptTime: engine.changes.accepted.time))
+                acceptTime: engine.changes.accepted.time,
+                mayPush: { [leader = engine.leader] in leader?.isHere ?? true }))
     }
 
     /// Ends pushes that are in flight 20 s after `moment`, the time of the request to stop. The next

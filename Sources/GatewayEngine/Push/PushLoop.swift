@@ -41,19 +41,23 @@ package final class PushLoop: @unchecked Sendable {
         let sender: @Sendable (DuePush) -> (any PushSender)?
         /// Returns when a change was accepted, in milliseconds since 1970; `nil` for an old one.
         let acceptTime: @Sendable (UInt64) -> Int64?
+        /// Whether no other gateway can push now.
+        let mayPush: @Sendable () -> Bool
 
         package init(
             store: SQLiteStore,
             drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
             sent: @escaping @Sendable (ClientKey) async throws -> UInt64 = { _ in .max },
             sender: @escaping @Sendable (DuePush) -> (any PushSender)?,
-            acceptTime: @escaping @Sendable (UInt64) -> Int64?
+            acceptTime: @escaping @Sendable (UInt64) -> Int64?,
+            mayPush: @escaping @Sendable () -> Bool = { true }
         ) {
             self.store = store
             self.drop = drop
             self.sent = sent
             self.sender = sender
             self.acceptTime = acceptTime
+            self.mayPush = mayPush
         }
     }
 
@@ -367,6 +371,11 @@ package final class PushLoop: @unchecked Sendable {
             // No sender is configured: the push waits for a configuration.
             scheduler.finished(
                 order.number, .apns(.stop(.credential)), now: now, random: 0)
+            return
+        }
+        guard dependencies.mayPush() else {
+            // Its lease is over, and nobody has told this loop so yet: another one may push already.
+            scheduler.finished(order.number, .notSent, now: now, random: 0)
             return
         }
         let began = now

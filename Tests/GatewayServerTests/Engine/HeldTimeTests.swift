@@ -108,6 +108,58 @@ import WidgetModel
         try await fixture.stop()
     }
 
+    @Test(.timeLimit(.minutes(30))) func `a push waits while another gateway may lead`()
+        async throws
+    {
+        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
+        let push = try #require(fixture.engine.push)
+        let pushes = Pushes(clock)
+        let lease = Lease()
+        push.start(
+            PushLoop.Dependencies(
+                store: fixture.store, drop: { _, _ in },
+                sender: { _ in pushes }, acceptTime: { _ in nil }, mayPush: { lease.holds }))
+        try await fixture.putCatalog()
+        try await fixture.register("phone", delivery: [Self.address])
+        let sequence = try await fixture.change("Character", "panda")
+        while push.position < sequence { await Task.yield() }
+        /// Lets the time pass until something has happened.
+        func pass(until isOver: () -> Bool) async throws {
+            while !isOver() {
+                let due = try await push.ask { scheduler, _ in scheduler.nextDue }
+                if let due, due > clock.now { clock.advance(to: due) }
+                await Task.yield()
+            }
+        }
+        // As often as it is due, and more often than any budget allows.
+        try await pass { lease.asked >= 100 }
+        #expect(pushes.isEmpty)
+        let end = clock.now
+        lease.begin()
+        try await pass { !pushes.isEmpty }
+        #expect(pushes.times.withLock { $0.allSatisfy { $0 <= end + 1_000 } })
+        await push.stop {}
+        clock.end()
+        try await fixture.stop()
+    }
+
+    /// A lease that does not hold at first.
+    private final class Lease: Sendable {
+        private let state = Mutex((holds: false, asked: 0))
+
+        /// Whether it holds; counts the questions.
+        var holds: Bool {
+            state.withLock { state in
+                state.asked += 1
+                return state.holds
+            }
+        }
+
+        var asked: Int { state.withLock { $0.asked } }
+
+        func begin() { state.withLock { $0.holds = true } }
+    }
+
     @Test(.timeLimit(.minutes(30))) func `a stream that was open before the address has its time`()
         async throws
     {
