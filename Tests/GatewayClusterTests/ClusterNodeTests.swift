@@ -260,6 +260,30 @@ import Testing
         for node in [leader, replica] { try await node.stop() }
     }
 
+    @Test func `a call that waits for a lock ends with its connection`() async throws {
+        let cluster = try TestCluster()
+        let holder = try cluster.server.administration(database: cluster.database)
+        try holder.execute("BEGIN")
+        try holder.execute("UPDATE timeline.leader SET until = until")
+        func waiting() throws -> Int {
+            try cluster.rows(
+                """
+                SELECT 1 FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            ).count
+        }
+        var connection: ClusterConnection? = try ClusterConnection(cluster.address)
+        #expect(throws: PostgresError.deadline) {
+            try connection?.rows("UPDATE timeline.leader SET until = until", within: 100)
+        }
+        try await eventually("the call waits") { try waiting() == 1 }
+        withExtendedLifetime(connection) {}
+        connection = nil
+        try await eventually("it waits no more") { try waiting() == 0 }
+        try holder.execute("COMMIT")
+    }
+
     @Test func withoutItsQuorumNothingIsConfirmed() async throws {
         let cluster = try TestCluster(hasServer: true)
         let standby = try PostgresServer(standbyOf: cluster.server, name: "standby")

@@ -49,12 +49,15 @@ final class ClusterConnection: @unchecked Sendable {
                 Unmanaged<Warning>.fromOpaque(context).takeUnretainedValue().text =
                     gateway_pq_message(result).map { String(cString: $0) } ?? "no message"
             }, Unmanaged.passUnretained(warning).toOpaque())
-        // Whatever the defaults of the login are.
+        // Whatever the defaults of the login are. A call that waits for a lock ends with its
+        // connection: behind a commit that waits for a standby each attempt would leave one, until
+        // the server takes no more.
         try rows(
             """
             SELECT set_config('synchronous_commit', 'on', false),
               set_config('default_transaction_isolation', 'read committed', false),
-              set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false)
+              set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false),
+              set_config('client_connection_check_interval', '1s', false)
             """)
     }
 
