@@ -4,26 +4,27 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
+/// Expects a refusal that says when to retry.
+func expectRefusal(
+    _ answer: TestHTTPAnswer, sourceLocation: SourceLocation = #_sourceLocation
+) {
+    #expect(answer.status == 503, "\(answer.text)", sourceLocation: sourceLocation)
+    let seconds = answer.header("retry-after").flatMap { Int($0) } ?? 0
+    #expect((1...5).contains(seconds), sourceLocation: sourceLocation)
+    #expect(
+        answer["detail"]?.stringValue?.contains("cluster") == true,
+        "\(answer.text)", sourceLocation: sourceLocation)
+}
+
 /// A gateway whose database is away for a while.
 @Suite(.enabled(if: PostgresServer.isInstalled)) struct DatabaseAwayTests {
-    private static let client = "/v1/apps/\(ClusterGateways.app)/clients/phone"
-
-    /// Requires a refusal that says when to retry.
-    private func expectRefusal(
-        _ answer: TestHTTPAnswer, sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        #expect(answer.status == 503, "\(answer.text)", sourceLocation: sourceLocation)
-        let seconds = answer.header("retry-after").flatMap { Int($0) } ?? 0
-        #expect((1...5).contains(seconds), sourceLocation: sourceLocation)
-        #expect(
-            answer["detail"]?.stringValue?.contains("cluster") == true,
-            "\(answer.text)", sourceLocation: sourceLocation)
-    }
+    private static let clients = "/v1/apps/\(ClusterGateways.app)/clients"
+    private static let client = clients + "/phone"
 
     @Test func `writes and polls are refused, streams and known answers stay`() throws {
         let cluster = try ClusterFixture(hasServer: true)
         let gateways = try ClusterGateways(cluster)
-        let node = try gateways.start(1)
+        let node = try gateways.makeNode(1, admin: GatewayProcess.freeAddress())
         let http = gateways.http(node)
         let (backend, phone) = (try gateways.backend(), try gateways.token("phone"))
         #expect(try gateways.putCatalog(node) == 201)
@@ -57,8 +58,20 @@ import WidgetModel
         #expect(try http.request("GET", "/.well-known/jwks.json").status == 200)
         let second = try gateways.stream("phone", from: told, at: node)
         #expect(second.status == 200)
+        #expect(node.status(of: "/livez") == 200)
+        #expect(try node.adminHTTP().request("GET", "/metrics").status == 200)
+        // A start waits, and says so.
+        let late = try gateways.makeNode(2, startsNow: false)
+        try late.launch()
+        try blockUntil("the start waits", details: { late.standardErrorTail }) {
+            late.standardErrorTail.contains("the start waits for it")
+        }
+        // The balancer takes it out when this lasts.
+        try blockUntil("it is not ready") { node.status(of: "/readyz") == 503 }
 
         try cluster.primary.start()
+        #expect(late.waitUntilReady(), "\(late.standardErrorTail)")
+        try blockUntil("it is ready again") { node.status(of: "/readyz") == 200 }
         let posted = try gateways.change("panda", id: "3", at: node)
         #expect(posted.status == 202, "\(posted.text)")
         // Whether the refused change is in the log is not known; each stream is told at least once.
@@ -66,6 +79,90 @@ import WidgetModel
         #expect(try second.next() == ["panda"])
         #expect(try gateways.poll("phone", since: told, at: node).stale == ["panda"])
         #expect(try gateways.poll("other", since: nil, at: node).stale == ["all"])
+    }
+
+    @Test func `a node that is cut off says nothing false, and keeps what clients confirm`()
+        async throws
+    {
+        let cluster = try ClusterFixture()
+        let proxy = try ServerProxy(to: cluster.primary)
+        let gateways = try ClusterGateways(cluster)
+        let leader = try gateways.start(1)
+        #expect(try gateways.putCatalog(leader) == 201)
+        let node = try gateways.makeNode(2, hosts: [proxy.directory])
+        let registered = try gateways.register("phone", ["panda"], at: leader)
+        let cursor = try #require(registered["cursor"]?.stringValue)
+        let stream = try gateways.stream("phone", from: cursor, at: node)
+        #expect(try gateways.change("panda", id: "1", at: leader).status == 202)
+        #expect(try stream.next() == ["panda"])
+        let told = try #require(stream.cursor)
+
+        proxy.silence()
+        // What the node has not heard of is not known to be absent.
+        let late = try gateways.register("late", ["hero"], at: leader)
+        let body = try JSONValue.object(["cursor": #require(late["cursor"])]).text
+        let (lateToken, phoneToken) = (try gateways.token("late"), try gateways.token("phone"))
+        let opened = try gateways.stream("late", from: nil, at: node)
+        async let polled = gateways.http(node).send(
+            "GET", Self.clients + "/late/reloads", token: lateToken)
+        async let acknowledged = gateways.http(node).send(
+            "POST", Self.clients + "/late/acks", token: lateToken, body: body)
+        async let known = gateways.http(node).send(
+            "GET", Self.client + "/reloads?since=\(cursor)", token: phoneToken)
+        for answer in try await [polled, acknowledged, known] { expectRefusal(answer) }
+        #expect(opened.status == 503)
+        // What it knows stays in force.
+        #expect(try gateways.acknowledge("phone", upTo: told, at: node).status == 204)
+        #expect(try gateways.stream("phone", from: cursor, at: node).next() == ["panda"])
+        // It believes in no leader longer than in the lease that it saw.
+        var posted = try gateways.change("nobody", id: "2", once: true, at: node)
+        try blockUntil("changes are refused") {
+            posted = try gateways.change("nobody", id: "2", once: true, at: node)
+            return posted.status != 202
+        }
+        expectRefusal(posted)
+
+        proxy.resume()
+        try blockUntil("the leader knows what the phone has confirmed") {
+            try leader.http().request("GET", Self.client, token: gateways.backend())["stale"] == 0
+        }
+        #expect(try gateways.poll("late", since: nil, at: node).stale == ["all"])
+        #expect(try gateways.change("panda", id: "3", at: node).status == 202)
+        #expect(try stream.next() == ["panda"])
+    }
+
+    @Test func `without its standby an append waits unseen, and nothing is confirmed`() throws {
+        let cluster = try ClusterFixture(hasQuorum: true)
+        let standby = try #require(cluster.standby)
+        let gateways = try ClusterGateways(cluster)
+        let node = try gateways.start(1)
+        #expect(try gateways.putCatalog(node) == 201)
+        let registered = try gateways.register("phone", ["panda"], at: node)
+        let cursor = try #require(registered["cursor"]?.stringValue)
+        let stream = try gateways.stream("phone", from: cursor, at: node)
+        #expect(stream.status == 200)
+        func newest() throws -> Int64? {
+            try cluster.administration().rows("SELECT max(number) FROM timeline.batch").first?
+                .integer(0)
+        }
+
+        standby.pause()
+        let before = try newest()
+        expectRefusal(try gateways.change("panda", id: "1", once: true, at: node))
+        // As long as its lease may hold it answers what it knows.
+        try blockUntil("polls are refused") {
+            try gateways.http(node).request(
+                "GET", Self.client + "/reloads", token: gateways.token("phone")
+            ).status == 503
+        }
+        #expect(try newest() == before)
+        #expect(try gateways.acknowledge("phone", upTo: cursor, at: node).status == 204)
+
+        standby.resume()
+        // Done or not, it counts once.
+        #expect(try gateways.change("panda", id: "1", at: node).status == 202)
+        #expect(try stream.next() == ["panda"])
+        #expect(try gateways.poll("phone", since: cursor, at: node).stale == ["panda"])
     }
 }
 

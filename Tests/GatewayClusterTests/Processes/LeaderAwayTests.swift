@@ -1,0 +1,84 @@
+import ClusterTestSupport
+import Foundation
+import GatewayTestSupport
+import Testing
+import WidgetModel
+
+/// Nodes whose leader is away for a while.
+@Suite(.enabled(if: PostgresServer.isInstalled)) struct LeaderAwayTests {
+    private static let app = "/v1/apps/\(ClusterGateways.app)"
+    private static let clients = app + "/clients"
+
+    @Test func `until another leads writes are refused, and clients of a replica go on`() throws {
+        let cluster = try ClusterFixture(nodes: 3)
+        let gateways = try ClusterGateways(cluster)
+        let leader = try gateways.start(1)
+        #expect(try gateways.putCatalog(leader) == 201)
+        let replica = try gateways.makeNode(2, admin: GatewayProcess.freeAddress())
+        let cursors = try [("phone", "panda"), ("pad", "hero")].map { client, character in
+            try gateways.register(client, [character], at: leader)["cursor"]?.stringValue
+        }
+        let stream = try gateways.stream("phone", from: cursors[0], at: replica)
+        #expect(try gateways.change("panda", id: "1", at: leader).status == 202)
+        #expect(try stream.next() == ["panda"])
+        let told = try #require(stream.cursor)
+
+        leader.kill()
+        // Nobody takes the lead before the test says so, however slow it is.
+        try cluster.execute(
+            "UPDATE timeline.leader SET until = clock_timestamp() + interval '29 s'")
+        for (method, path) in [
+            ("GET", Self.clients), ("GET", Self.clients + "/phone"), ("GET", Self.app + "/changes"),
+            ("DELETE", Self.clients + "/phone"),
+        ] {
+            expectRefusal(
+                try gateways.http(replica).request(method, path, token: gateways.backend()))
+        }
+        expectRefusal(try gateways.change("panda", id: "2", once: true, at: replica))
+        expectRefusal(try gateways.register("phone", ["hero"], once: true, at: replica))
+        #expect(try gateways.poll("pad", since: cursors[1], at: replica).stale == [])
+        #expect(try gateways.acknowledge("phone", upTo: told, at: replica).status == 204)
+        let pad = try gateways.stream("pad", from: cursors[1], at: replica)
+        #expect(pad.status == 200)
+        // Nor does a start need a leader.
+        let next = try gateways.start(3)
+        #expect(replica.status(of: "/readyz") == 200)
+
+        // Another one leads, and learns what the replica heard.
+        replica.signal(SIGSTOP)
+        try cluster.execute("UPDATE timeline.leader SET until = 'epoch'")
+        #expect(try gateways.change("hero", id: "3", at: next).status == 202)
+        replica.signal(SIGCONT)
+        #expect(try pad.next() == ["hero"])
+        try blockUntil("it knows what the phone has confirmed") {
+            try gateways.http(next).request(
+                "GET", Self.clients + "/phone", token: gateways.backend())["stale"] == 0
+        }
+        // The stream that was open before is open still.
+        #expect(try gateways.change("panda", id: "4", at: replica).status == 202)
+        #expect(try stream.next() == ["panda"])
+    }
+
+    @Test func `what was passed on to a paused leader is refused, and not done late`() async throws
+    {
+        let gateways = try ClusterGateways(ClusterFixture())
+        let leader = try gateways.start(1)
+        #expect(try gateways.putCatalog(leader) == 201)
+        let replica = try gateways.makeNode(2, admin: GatewayProcess.freeAddress())
+        // The connection between them is open.
+        #expect(try gateways.register("phone", ["panda"], at: replica).status == 201)
+        let backend = try gateways.backend()
+        leader.signal(SIGSTOP)
+        async let read = gateways.http(replica).send("GET", Self.clients, token: backend)
+        async let write = gateways.http(replica).send(
+            "DELETE", Self.clients + "/phone", token: backend)
+        for answer in try await [read, write] { expectRefusal(answer) }
+        #expect(replica.status(of: "/readyz") == 200)
+        #expect(try gateways.change("panda", id: "1", at: replica).status == 202)
+
+        leader.signal(SIGCONT)
+        // It asks the one that leads now.
+        #expect(try gateways.change("panda", id: "2", at: leader).status == 202)
+        #expect(try gateways.poll("phone", since: nil, at: leader).stale == ["all"])
+    }
+}
