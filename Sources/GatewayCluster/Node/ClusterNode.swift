@@ -280,7 +280,7 @@ package final class ClusterNode: StoreReplication {
                 await stopLeading(&lease, hooks)
                 expel(all: false)
                 failures = min(failures + 1, 6)
-                pause(milliseconds: .random(in: 25..<(50 << failures)))
+                pauseAfterFailure(milliseconds: .random(in: 25..<(50 << failures)))
             }
         }
     }
@@ -306,18 +306,23 @@ package final class ClusterNode: StoreReplication {
         }
     }
 
-    /// The part of a pause that nobody cuts short: each poll asks for another attempt.
+    /// The part of the wait before another attempt to connect that nobody cuts short.
     private static let pauseMin: Int64 = 100
 
     /// Waits before another attempt to connect: until somebody asks, or the time of one who does is
     /// over.
-    private func pause(milliseconds: Int64) {
+    private func pauseAfterFailure(milliseconds: Int64) {
         let now = ClusterConnection.now
         let end = state.withLock { $0.waiters.map(\.deadline).min() } ?? .max
-        var entry = pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0)
-        _ = poll(&entry, 1, Int32(clamping: max(0, min(milliseconds, end - now))))
+        pause(milliseconds: max(0, min(milliseconds, end - now)))
         let left = now + min(milliseconds, Self.pauseMin) - ClusterConnection.now
         if left > 0, !isStopping { usleep(UInt32(left) * 1_000) }
+    }
+
+    /// Waits until somebody wants something, or a time has passed.
+    private func pause(milliseconds: Int64) {
+        var entry = pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, Int32(clamping: milliseconds))
         drainWakeUp()
     }
 
@@ -347,7 +352,12 @@ package final class ClusterNode: StoreReplication {
             if state.withLock({ $0.mustRetake }) { await stopLeading(&lease, hooks) }
             // The database answers, and this node may still be far behind.
             expel(all: false)
-            if ClusterConnection.now < lookedAt + Self.lookSpacing { usleep(2_000) }
+            // A barrier wakes it.
+            let spacing =
+                state.withLock { $0.waiters.isEmpty } ? Self.lookSpacing : Self.barrierSpacing
+            let left = lookedAt + spacing - ClusterConnection.now
+            if left > 0 { pause(milliseconds: left) }
+            if ClusterConnection.now < lookedAt + Self.barrierSpacing { usleep(2_000) }
             let waiting = state.withLock { state in
                 defer { state.waiters = [] }
                 return state.waiters

@@ -17,7 +17,9 @@ extension LogJobs {
         _ turn: inout StoreTransaction
     ) throws -> Bool {
         var head = turn.nextSequence - 1
-        guard try turn.repeatOperations(operations, to: position, from: previous) else { return false }
+        guard try turn.repeatOperations(operations, to: position, from: previous) else {
+            return false
+        }
         var reading = BatchReading(
             decoder: LogDecoder(catalogs: catalogs.current, hashes: catalogs.hashes),
             catalogs: operations)

@@ -1,5 +1,6 @@
 import ClusterTestSupport
 import Foundation
+import GatewayCluster
 import GatewayTestSupport
 import Testing
 import WidgetModel
