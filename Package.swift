@@ -168,7 +168,8 @@ let package = Package(
         .target(
             name: "GatewayCluster",
             dependencies: [
-                "CLinux", "COpenSSL", "CPostgres", "GatewayStorage", "Logging",
+                "CLinux", "COpenSSL", "CPostgres", "GatewayOperations", "GatewaySettings",
+                "GatewayStorage", "WidgetModel", "Logging",
             ],
             resources: [.embedInCode("Rows/schema.sql")]),
         // Composition: one gateway, from the configuration to the ports.
@@ -215,9 +216,9 @@ let package = Package(
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "APNsSimulator", "CurlMulti", "GatewayDocuments", "GatewayOperations",
-                "GatewaySigning", "GatewayTLS", "OpenMetrics", "TimelineClient",
-                "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
+                "APNsSimulator", "CurlMulti", "GatewayCluster", "GatewayDocuments",
+                "GatewayOperations", "GatewaySigning", "GatewayTLS", "OpenMetrics",
+                "TimelineClient", "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
             ]),
 
         // What an app team writes, as one program that plays it.
@@ -308,8 +309,9 @@ let package = Package(
         .testTarget(
             name: "GatewayClusterTests",
             dependencies: [
-                "APNsSimulator", "ClusterTestSupport", "GatewayCluster", "GatewayStorage",
-                "GatewayTestSupport", "WidgetModel", "timeline-gateway", "GRDB", "Logging",
+                "APNsSimulator", "ClusterTestSupport", "GatewayCluster", "GatewayOperations",
+                "GatewayStorage", "GatewayTestSupport", "WidgetModel", "timeline-gateway",
+                "timelinectl", "GRDB", "Logging",
             ]),
         .testTarget(
             name: "APNsSimulatorTests",

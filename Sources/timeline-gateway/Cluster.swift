@@ -13,7 +13,7 @@ struct Cluster: ParsableCommand {
             EXAMPLES
               timeline-gateway cluster prepare --database $DB --key /etc/timeline/cluster.key --login gateway
               timeline-gateway cluster status --database $DB
-            """, subcommands: [Prepare.self, Status.self, Epoch.self, Forget.self])
+            """, subcommands: [Prepare.self, Status.self, Epoch.self, Forget.self, Reseal.self])
 
     struct DatabaseOption: ParsableArguments {
         @Option(
@@ -134,6 +134,43 @@ struct Cluster: ParsableCommand {
                 throw ExitCode.failure
             }
             answer("\(node): forgotten")
+        }
+    }
+
+    struct Reseal: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Seal all rows with a new key, so that the old one can go; repeatable.",
+            discussion: """
+                Run it as the owner of the database while all nodes have the new key first and the \
+                old one behind it. They may run. Afterwards take the old key out of their files.
+
+                EXAMPLES
+                  timeline-gateway cluster reseal --database $DB --key /etc/timeline/cluster.key
+                """)
+
+        @OptionGroup var database: DatabaseOption
+
+        @Option(help: "The file with the cluster's keys, the new one first, as in `cluster.key`.")
+        var key: String
+
+        @Flag(help: "Print JSON.")
+        var json = false
+
+        func run() throws {
+            var shown = ContinuousClock.now
+            let (rows, left) = try failing {
+                try database.connect().reseal(Seal(contentsOf: key)) { rows in
+                    guard ContinuousClock.now - shown >= .seconds(1) else { return }
+                    shown = .now
+                    complain("sealed anew: \(rows) rows")
+                }
+            }
+            let object: JSONValue = ["rows": .integer(Int64(rows)), "left": .integer(left)]
+            answer(json ? object.text : "\(rows) rows are sealed anew")
+            guard left == 0 else {
+                complain("\(left) rows have another key: put the new one first on every node")
+                throw ExitCode.failure
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayCluster
 import GatewayEngine
 import GatewayOperations
 import GatewayServer
@@ -48,7 +49,8 @@ struct ConfigurationOptions: ParsableArguments {
     func load(checksFiles: Bool = false) throws(Faults) -> GatewayConfiguration {
         try GatewayConfiguration.read(
             file: config, flags: flags, environment: ProcessInfo.processInfo.environment,
-            checksFiles: checksFiles)
+            checksFiles: checksFiles,
+            alsoChecks: { configuration throws(Faults) in _ = try configuration.nodeSettings() })
     }
 
     /// The options that the environment sets, which override the file.

@@ -12,7 +12,7 @@ import Synchronization
 struct TestCluster {
     let server: PostgresServer
     let database: String
-    let seal: Seal
+    var seal: Seal
 
     /// - Parameter hasServer: Whether the server is one that the test may pause, kill or replace.
     init(hasServer: Bool = false) throws {

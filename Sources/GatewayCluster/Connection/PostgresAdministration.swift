@@ -27,6 +27,9 @@ package final class PostgresAdministration {
 
     deinit { PQfinish(connection) }
 
+    /// The server's process, as it was told when the connection began.
+    var serverProcess: Int32 { PQbackendPID(connection) }
+
     /// Runs one or more statements without parameters; those outside BEGIN and COMMIT are one
     /// transaction.
     ///

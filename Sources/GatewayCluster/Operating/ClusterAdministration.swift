@@ -106,6 +106,8 @@ package struct ClusterAdministration {
                         + " or a superuser, the first time")
             }
         }
+        // Where the login may not, the names of standbys are shown without their states.
+        try? connection.execute("GRANT pg_read_all_stats TO \(Self.observerRole)")
     }
 
     // MARK: Status
@@ -121,6 +123,15 @@ package struct ClusterAdministration {
         package let format: Int64
     }
 
+    /// A standby of the server.
+    package struct Standby: Sendable, Codable {
+        package let name: String
+        /// `sync`, `quorum`, `potential` or `async`; `hidden` if the login may not see it.
+        package let state: String
+
+        var mayConfirm: Bool { ["sync", "quorum", "hidden"].contains(state) }
+    }
+
     /// The state of a cluster.
     package struct Status: Sendable, Codable {
         package let log: String
@@ -134,6 +145,7 @@ package struct ClusterAdministration {
         package let leaseMilliseconds: Int64
         /// `synchronous_standby_names`.
         package let quorum: String
+        package let standbys: [Standby]
         /// Whether a node found that the database lost the end of the log.
         package let isShortened: Bool
         package let nodes: [Node]
@@ -148,6 +160,10 @@ package struct ClusterAdministration {
                 advice.append(
                     "commits wait for no standby: set synchronous_standby_names, or"
                         + " cluster.durability to primary")
+            } else if !standbys.contains(where: \.mayConfirm) {
+                advice.append(
+                    "no standby confirms commits, so that posts wait: start one that"
+                        + " synchronous_standby_names names")
             }
             if isShortened {
                 advice.append("the end of the log was lost: the leader voids all cursors")
@@ -164,11 +180,13 @@ package struct ClusterAdministration {
                 "  \(node.name)  \(node.leads ? "leads" : "follows"), \(node.behind) batches behind,"
                     + " seen \(node.silentMilliseconds / 1_000) s ago"
             }
-            return [
+            var lines = [
                 "log: \(log), format \(format), head \(head), batch \(batch)",
                 "leader: generation \(generation), lease \(leaseMilliseconds) ms",
-                "quorum: \(quorum.isEmpty ? "none" : quorum)", "nodes: \(nodes.count)",
-            ] + nodes + advice.map { "to do: \($0)" }
+                "quorum: \(quorum.isEmpty ? "none" : quorum)", "standbys: \(standbys.count)",
+            ]
+            lines += standbys.map { "  \($0.name)  \($0.state)" }
+            return lines + ["nodes: \(self.nodes.count)"] + nodes + advice.map { "to do: \($0)" }
         }
     }
 
@@ -196,10 +214,18 @@ package struct ClusterAdministration {
               (extract(epoch FROM clock_timestamp() - n.seen) * 1000)::bigint, n.format::bigint
             FROM timeline.node n, timeline.leader l ORDER BY n.name
             """)
+        let standbys = try connection.rows(
+            """
+            SELECT coalesce(application_name, ''), coalesce(sync_state, 'hidden')
+            FROM pg_stat_replication ORDER BY 1
+            """)
         return Status(
             log: try head.text(0), format: try head.integer(1), head: try head.integer(2),
             batch: try head.integer(3), generation: try head.integer(4),
             leaseMilliseconds: try head.integer(5), quorum: try head.text(6),
+            standbys: try standbys.map { row in
+                Standby(name: try row.text(0), state: try row.text(1))
+            },
             isShortened: try head.boolean(7),
             nodes: try nodes.map { row in
                 Node(

@@ -83,6 +83,9 @@ package struct Seal: Sendable {
         self.keys = keys
     }
 
+    /// The name of the current key, with which a sealed value begins behind its first byte.
+    var currentKey: [UInt8] { keys[0].name }
+
     /// Seals bytes for one row with the current key.
     ///
     /// - Throws: ``Fault/cryptoFailed``.

@@ -142,27 +142,32 @@ package struct GatewayConfiguration: Sendable {
     ///   - flags: The values of the command line, by key.
     ///   - environment: The process's environment.
     ///   - received: A document to read instead of the file.
-    ///   - checksFiles: As for ``init(_:checksFiles:)``.
+    ///   - checksFiles, alsoChecks: As for ``init(_:checksFiles:alsoChecks:)``.
     /// - Throws: ``Faults`` with all errors.
     package static func read(
         file: String?, flags: [String: String], environment: [String: String],
-        received: ReceivedConfiguration? = nil, checksFiles: Bool = false
+        received: ReceivedConfiguration? = nil, checksFiles: Bool = false,
+        alsoChecks: (GatewayConfiguration) throws(Faults) -> Void = { _ in }
     ) throws(Faults) -> GatewayConfiguration {
         var layers = ConfigurationLayers(
             file: file, flags: flags, environment: environment, received: received)
         if file != nil || received != nil || layers.isConfigured {
-            return try GatewayConfiguration(layers, checksFiles: checksFiles)
+            return try GatewayConfiguration(
+                layers, checksFiles: checksFiles, alsoChecks: alsoChecks)
         }
         return try layers.development()
     }
 
     /// Reads a configuration.
     ///
-    /// - Parameter checksFiles: Whether the files that it names are read, too, and checked for what
-    ///   would only be noticed later, such as an expired certificate.
+    /// - Parameters:
+    ///   - checksFiles: Whether the files that it names are read, too, and checked for what would
+    ///     only be noticed later, such as an expired certificate.
+    ///   - alsoChecks: Checks, together with the files, what only targets above this one can read.
     /// - Throws: ``Faults`` with all errors.
     package init(
-        _ layers: ConfigurationLayers, checksFiles: Bool = false
+        _ layers: ConfigurationLayers, checksFiles: Bool = false,
+        alsoChecks: (GatewayConfiguration) throws(Faults) -> Void = { _ in }
     ) throws(Faults) {
         var layers = layers
         // Of a document that is not read, every required option would be missing.
@@ -246,7 +251,7 @@ package struct GatewayConfiguration: Sendable {
         if cluster != nil, publicURL == nil {
             layers.fault("publicURL", "is required with cluster.url: all nodes have the same")
         }
-        if checksFiles { check(&layers) }
+        if checksFiles { check(&layers, alsoChecks) }
         guard layers.faults.isEmpty else { throw layers.faults }
     }
 
@@ -422,7 +427,10 @@ package struct GatewayConfiguration: Sendable {
 
     /// Adds the faults of files and directories to those of the document; an option with a fault
     /// already gets no other.
-    private func check(_ layers: inout ConfigurationLayers) {
+    private func check(
+        _ layers: inout ConfigurationLayers,
+        _ alsoChecks: (GatewayConfiguration) throws(Faults) -> Void
+    ) {
         var found = Faults()
         do {
             try checkFiles()
@@ -431,6 +439,7 @@ package struct GatewayConfiguration: Sendable {
         } catch {
             found.add("", "\(error)")
         }
+        do throws(Faults) { try alsoChecks(self) } catch { found.add(error, under: "") }
         let now = Date()
         if let context = try? tlsContext(now: Int64(now.timeIntervalSince1970)) {
             if context.notAfter < now {

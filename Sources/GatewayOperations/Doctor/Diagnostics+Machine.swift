@@ -10,7 +10,7 @@ extension Diagnostics {
     func ports() -> [DiagnosticResult] {
         let addresses = [
             ("listen", Optional(configuration.listen)), ("admin", configuration.admin),
-            ("probes", configuration.probes),
+            ("probes", configuration.probes), ("cluster.node", configuration.cluster?.node),
         ]
         return addresses.compactMap { option, address in
             guard let address, address.port > 0 else { return nil }

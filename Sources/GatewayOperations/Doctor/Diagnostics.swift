@@ -12,7 +12,7 @@ import WidgetModel
 package struct Diagnostics: Sendable {
     let configuration: GatewayConfiguration
     /// The process that holds the data directory; `nil` if none does.
-    let holder: Int32?
+    package let holder: Int32?
 
     /// Prepares the checks for a gateway with this configuration.
     package init(_ configuration: GatewayConfiguration) {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayCluster
 import GatewayOperations
 import TimelineClient
 import TimelineClientHTTP
@@ -13,9 +14,9 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             With --config or --data, run on the gateway's machine as its user, it checks the \
             configuration and its files, certificate, permissions of the data directory, disk, \
-            database, ports, file and kernel limits, clock, DNS, and whether APNs is reachable \
-            (nothing is pushed). Without --config the environment variables apply, as for the \
-            gateway.
+            database, ports, file and kernel limits, clock, DNS, the database of a cluster, and \
+            whether APNs is reachable (nothing is pushed). Without --config the environment \
+            variables apply, as for the gateway.
 
             With --url, from any machine, it checks that the gateway is reachable with a trusted \
             certificate for its name, its published keys, and its clock against the local one. \
@@ -85,20 +86,32 @@ struct DoctorCommand: AsyncParsableCommand {
             configuration = try GatewayConfiguration.read(
                 file: config, flags: flags, environment: ProcessInfo.processInfo.environment)
         } catch {
-            return error.list.map {
-                DiagnosticResult(
-                    .fail, subject: "configuration", what: $0.description,
-                    remedy:
-                        "Correct it; `timeline-gateway check-config --options` lists all options.")
-            }
+            return Self.wrong(error)
         }
         let examination = Diagnostics(configuration)
         var findings = examination.findings()
+        do throws(Faults) {
+            if let node = try configuration.nodeSettings() {
+                findings += ClusterExamination.findings(
+                    of: node, runsHere: examination.holder != nil)
+            }
+        } catch {
+            findings.removeAll { $0.subject == "configuration" && $0.level == .ok }
+            findings += Self.wrong(error)
+        }
         for service in examination.pushServices {
             findings.append(
                 await DoctorVisit.pushService(service.host, service.port, trust: service.trust))
         }
         return findings
+    }
+
+    private static func wrong(_ faults: Faults) -> [DiagnosticResult] {
+        faults.list.map {
+            DiagnosticResult(
+                .fail, subject: "configuration", what: $0.description,
+                remedy: "Correct it; `timeline-gateway check-config --options` lists all options.")
+        }
     }
 
     private func connection() throws -> CurlConnection {
