@@ -60,10 +60,12 @@ final class ClusterMember: Service {
     /// Begins to follow the log.
     ///
     /// - Parameters:
+    ///   - rings: Returns the key rings as they are configured.
     ///   - onKeys: Called when the leader's key rings may have changed.
     ///   - onFailure: Called when the node cannot go on: its process must end.
     func start(
-        _ engine: Engine, onKeys: @escaping @Sendable () -> Void,
+        _ engine: Engine, rings: @escaping @Sendable () -> SharedKeyRings,
+        onKeys: @escaping @Sendable () -> Void,
         onFailure: @escaping @Sendable (_ reason: String) -> Void
     ) {
         let hooks = ClusterNode.Hooks(
@@ -75,13 +77,17 @@ final class ClusterMember: Service {
                 if operations.contains(where: \.isOfKeys) { onKeys() }
                 return repeated.value
             },
-            lead: { [logger, weak self] isVoid, others in
+            lead: { [store, logger, weak self] isVoid, others in
                 let now = engine.clock.wallSeconds()
                 let least = isVoid ? EpochLedger.ordinalBeyondLoss(after: 0, now: now) : 0
                 let epoch = EpochID(ordinal: least, nonce: .random(in: .min ... .max))
                 _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
                     try engine.log.jobs.openEpoch(epoch, voidsOlder: isVoid, &$0)
                 }
+                // Before anybody may change them: what the former leader did last; of a new cluster,
+                // this node's.
+                try rings().copy(from: store)
+                try await rings().publish(to: engine)
                 logger.notice("this node leads", metadata: ["voidsCursors": "\(isVoid)"])
                 self?.state.withLock { $0.heard = [:] }
                 onKeys()
@@ -115,6 +121,14 @@ final class ClusterMember: Service {
             }
         }
         state.withLock { ($0.engine, $0.following) = (engine, following) }
+    }
+
+    /// Returns once the log has the cluster's key rings: with some of its own, a node would refuse what
+    /// the others accept, and sign with what they do not publish.
+    func untilKeysAreKnown() async throws {
+        while try !SharedKeyRings.areKnown(to: store) {
+            try await Task.sleep(for: .milliseconds(50))
+        }
     }
 
     /// Lets another node lead, and follows no more.
@@ -229,11 +243,20 @@ struct SharedKeyRings {
         KeyRingStore(directory: data + "/" + name.rawValue)
     }
 
+    static func areKnown(to store: SQLiteStore) throws -> Bool { try store.meta(key) != nil }
+
+    /// One copy at a time, so that none is older than the one before.
+    private static let turn = Mutex(())
+
     /// Copies the rings from the log to the directory; returns whether they were others.
     ///
     /// - Throws: `StoreError`, `SigningError`, `Faults`.
     @discardableResult
     func copy(from store: SQLiteStore) throws -> Bool {
+        try Self.turn.withLock { _ in try replace(from: store) }
+    }
+
+    private func replace(from store: SQLiteStore) throws -> Bool {
         guard let text = try store.meta(Self.key) else { return false }
         let shared = try [String: [String: String]](decoding: try JSONValue(parsing: Array(text)))
         var isChanged = false

@@ -403,9 +403,14 @@ package struct Gateway: Sendable {
         if let member, let nodeSocket {
             running.append(member)
             running.append(nodePort(at: nodeSocket, of: member, routes, quiet))
-            member.start(engine, onKeys: { Task { await upkeep.lookAtKeys() } }) { [logger] in
+            member.start(
+                engine, rings: { [current] in SharedKeyRings(current.value) },
+                onKeys: { Task { await upkeep.lookAtKeys() } }
+            ) { [logger] in
                 Self.abandon($0, logger)
             }
+            try await member.untilKeysAreKnown()
+            await upkeep.lookAtKeys()
         } else {
             running.append(HeadMark(store: engine.store))
         }

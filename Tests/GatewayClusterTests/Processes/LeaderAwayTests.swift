@@ -59,6 +59,28 @@ import WidgetModel
         #expect(try stream.next() == ["panda"])
     }
 
+    @Test func `a first start waits for the keys of the node that leads`() throws {
+        let cluster = try ClusterFixture(nodes: 2)
+        let gateways = try ClusterGateways(cluster)
+        // Another node is about to lead.
+        try cluster.execute(
+            "UPDATE timeline.leader SET until = clock_timestamp() + interval '29 s'")
+        let node = try gateways.makeNode(1, startsNow: false)
+        let starting = Thread { try? node.start() }
+        starting.start()
+        try cluster.wait(for: 1, "SELECT count(*) FROM timeline.node")
+        #expect(!starting.isFinished)
+        try cluster.execute("UPDATE timeline.leader SET until = 'epoch'")
+        let leader = try gateways.start(2)
+        try blockUntil("the node is ready") { starting.isFinished }
+        // A token of either is a token of both.
+        #expect(try keys(of: leader) == keys(of: node))
+    }
+
+    private func keys(of node: GatewayProcess) throws -> String {
+        try String(contentsOfFile: node.data + "/keys/ring.json", encoding: .utf8)
+    }
+
     @Test func `what was passed on to a paused leader is refused, and not done late`() async throws
     {
         let gateways = try ClusterGateways(ClusterFixture())
