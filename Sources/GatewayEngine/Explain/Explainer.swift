@@ -144,7 +144,7 @@ package final class Explainer: Sendable {
         guard let push else { return }
         // The push loop is about to receive the entries that the loops have.
         for _ in 0..<200 {
-            if push.position >= sequence { return }
+            if let position = push.position, position >= sequence { return }
             try await Task.sleep(for: .milliseconds(10))
         }
     }

@@ -62,6 +62,7 @@ extension PushLoop {
             duty = .resting
             attempts = []
             for key in scheduler.keys { scheduler.release(key) }
+            notePosition()
         }.get()
     }
 

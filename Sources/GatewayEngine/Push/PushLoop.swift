@@ -136,8 +136,11 @@ package final class PushLoop: @unchecked Sendable {
         if mustSchedule { loop.execute { self.takeEvents() } }
     }
 
-    /// The last log entry whose pushes are decided.
-    package var position: UInt64 { reachedPosition.load(ordering: .relaxed) }
+    /// The last log entry whose pushes are decided; `nil` while a new leader restores its clients.
+    package var position: UInt64? {
+        let position = reachedPosition.load(ordering: .relaxed)
+        return position == .max ? nil : position
+    }
 
     /// Returns whether everything that was submitted has been applied.
     func isCaughtUp() async throws -> Bool {
@@ -228,10 +231,15 @@ package final class PushLoop: @unchecked Sendable {
             }
             hasTime = gateway_thread_cpu_nanoseconds() - began < Self.turnNanoseconds
         }
-        reachedPosition.store(scheduler.position, ordering: .relaxed)
+        notePosition()
         act()
         turn.record(nanoseconds: gateway_thread_cpu_nanoseconds() - began)
         if !hasTime { loop.execute { self.takeEvents() } }
+    }
+
+    func notePosition() {
+        let isRestoring = if case .restoring = duty { true } else { false }
+        reachedPosition.store(isRestoring ? .max : scheduler.position, ordering: .relaxed)
     }
 
     /// Refills the pending events from the inbox; returns whether there are any.

@@ -88,7 +88,7 @@ import WidgetModel
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
-        while push.position < sequence { await Task.yield() }
+        while push.position ?? 0 < sequence { await Task.yield() }
         while pushes.isEmpty {
             let due = try await push.ask { scheduler, _ in scheduler.nextDue } ?? clock.now
             guard due > clock.now else {
@@ -122,7 +122,7 @@ import WidgetModel
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
-        while push.position < sequence { await Task.yield() }
+        while push.position ?? 0 < sequence { await Task.yield() }
         /// Lets the time pass until something has happened.
         func pass(until isOver: () -> Bool) async throws {
             while !isOver() {
@@ -175,7 +175,7 @@ import WidgetModel
         let reader = try await fixture.open(try fixture.admit("phone", since: cursor))
         try await fixture.register("phone", delivery: [["type": "stream"], Self.address])
         let sequence = try await fixture.change("Character", "panda")
-        while push.position < sequence { await Task.yield() }
+        while push.position ?? 0 < sequence { await Task.yield() }
         #expect(try await reader.said().stale == ["detail panda"])
         let due = try await push.ask { scheduler, _ in scheduler.nextDue }
         #expect(pushes.isEmpty && due == clock.now + DeliveryAttempts.grace)

@@ -170,7 +170,7 @@ import WidgetModel
         #expect(senders.map { $0.count.withLock { $0 } } == [1, 0])
         let next = try await pair.leader.change("Character", "panda")
         try await pair.follow()
-        while loops.contains(where: { $0.position < next }) { await Task.yield() }
+        while loops.contains(where: { $0.position ?? 0 < next }) { await Task.yield() }
         try await eventually("the other one pushes") {
             try await wait()
             return senders[1].count.withLock { $0 == 1 }
@@ -181,7 +181,7 @@ import WidgetModel
         await loops[1].rest()
         let last = try await pair.leader.change("Character", "panda")
         try await pair.follow()
-        while loops.contains(where: { $0.position < last }) { await Task.yield() }
+        while loops.contains(where: { $0.position ?? 0 < last }) { await Task.yield() }
         try await pair.replica.engine.clients.acknowledge(
             StreamFixture.key("phone"), at: last, in: pair.replica.cursors.epoch,
             recommendations: [], rebuilt: [])
