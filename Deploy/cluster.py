@@ -1,5 +1,6 @@
 """A cluster on this machine, and a client that survives what happens to it. See Deploy/cluster."""
 import base64
+import csv
 import glob
 import json
 import os
@@ -7,6 +8,7 @@ import pathlib
 import pwd
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -216,6 +218,8 @@ class Cluster:
             f"  server gateway{node.number} 127.0.0.1:{node.port} check port {node.probes}"
             for node in self.nodes)
         pathlib.Path(config).write_text(f"""
+global
+  stats socket {self.directory}/haproxy.sock
 defaults
   mode tcp
   timeout connect 2s
@@ -234,6 +238,14 @@ listen gateways
             ["haproxy", "-q", "-db", "-f", config],
             stderr=open(f"{self.directory}/haproxy.log", "ab"))
         wait("the balancer passes requests on", lambda: self.status("GET", "/livez") is not None)
+
+    def outs(self):
+        """Returns how often the balancer has taken each gateway out."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{self.directory}/haproxy.sock")
+            connection.sendall(b"show stat\n")
+            rows = csv.DictReader(connection.makefile())
+            return {row["svname"]: int(row["chkdown"]) for row in rows if row["chkdown"]}
 
     def token(self, scope, sub=None):
         command = [GATEWAY, "token", "--data", self.nodes[0].data, "--app", APP, "--scope", scope]
@@ -404,13 +416,16 @@ def demonstrate(cluster):
     say("kill -9 of the gateway that leads")
     node = wait("a gateway leads", cluster.leader)
     connections, killed = phone.connections, time.monotonic()
-    was_here = node.streams() > 0
+    was_here, outs = node.streams() > 0, cluster.outs()
     node.kill()
     leader = wait("another gateway leads", lambda: next(
         (other for other in [cluster.leader()] if other not in (None, node)), None))
     after = accepted_after(poster, killed)
     print(f"gateway {leader.number} leads in place of {node.number}; changes are accepted again "
           f"after {after - killed:.1f} s")
+    name = f"gateway{node.number}"
+    if {**cluster.outs(), name: 0} != {**outs, name: 0}:
+        raise SystemExit("Deploy/cluster: the balancer took gateways out that only had no leader")
     if was_here:
         wait("the client is connected again", lambda: phone.connections > connections)
     node.start()
@@ -419,7 +434,10 @@ def demonstrate(cluster):
     say("kill -9 of the primary; the standby takes its place")
     primary, standby = cluster.servers
     connections, killed = phone.connections, time.monotonic()
+    outs = cluster.outs()
     primary.kill()
+    # As a failover manager, which makes sure first.
+    time.sleep(5)
     standby.promote()
     # The promise of a 202 needs a standby again.
     standby.sql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (one)'",
@@ -429,6 +447,8 @@ def demonstrate(cluster):
     print(f"the old primary is a standby after {time.monotonic() - killed:.1f} s")
     after = accepted_after(poster, killed)
     print(f"changes are accepted again after {after - killed:.1f} s")
+    if cluster.outs() != outs:
+        raise SystemExit("Deploy/cluster: the balancer took gateways out while the primary changed")
 
     say("The rest of the changes")
     poster.join(120)
