@@ -2,6 +2,7 @@ import Foundation
 import GatewayDocuments
 import GatewaySettings
 import GatewaySigning
+import GatewayStorage
 import WidgetModel
 
 /// The state of a signing key, for people.
@@ -68,6 +69,11 @@ extension DataDirectory {
         try store.rotate(
             &ring, to: SigningAlgorithm(rawValue: algorithm) ?? .edDSA, now: now, rule: rule)
         return Self.states(ring, purpose)
+    }
+
+    /// Whether the directory belongs to a node of a cluster, which may replace its keys by the leader's.
+    package var isOfNode: Bool {
+        (try? SQLiteStore(readingOnly: path).replicationPosition()) != nil
     }
 
     private func open(_ purpose: KeyPurpose) throws -> (KeyRingStore, KeyRing) {

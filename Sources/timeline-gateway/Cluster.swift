@@ -130,7 +130,8 @@ struct Cluster: ParsableCommand {
         func run() throws {
             let isForgotten = try failing { try database.connect().forget(node: node) }
             guard isForgotten else {
-                complain("there is no node \(node) that is silent")
+                complain(
+                    "\(node) is no node, or it was seen within 10 s: `cluster status` shows them; stop it first")
                 throw ExitCode.failure
             }
             answer("\(node): forgotten")

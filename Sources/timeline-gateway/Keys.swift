@@ -72,6 +72,11 @@ struct Keys: ParsableCommand {
             try show(
                 try failing { try DataDirectory(data).rotateSigningKey(purpose, to: algorithm) },
                 json: json)
+            if DataDirectory(data).isOfNode {
+                complain(
+                    "this is the directory of a node: the new key lasts only if the node leads; see"
+                        + " `timeline-gateway cluster status`")
+            }
         }
     }
 }

@@ -414,4 +414,16 @@ import WidgetModel
             report.lines.contains(
                 "  com.mygame.game-status: no change affects 2 of its clients, which lack account"))
     }
+
+    @Test(arguments: [
+        (true, "10.0.0.1:9443", "leads the cluster"),
+        (false, "10.0.0.1:9443", "follows 10.0.0.1:9443"), (false, nil, "has no leader"),
+    ])
+    func `a node says what it is`(leads: Bool, leader: String?, text: String) {
+        var (overview, cluster) = (Overview(), Overview.Cluster())
+        (cluster.leads, cluster.leader) = (leads, leader)
+        overview.cluster = cluster
+        let report = StatusReport(overview: overview, palette: Palette(hasColors: false))
+        #expect(report.lines.first?.hasSuffix(", " + text) == true)
+    }
 }

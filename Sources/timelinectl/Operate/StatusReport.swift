@@ -32,6 +32,10 @@ struct StatusReport {
             parts.append(TextBlock.line("since \(system.node.started)"))
             parts.append(TextBlock.line("on \(system.node.listen)"))
         }
+        if let cluster = overview.cluster {
+            let leader = cluster.leader.map { "follows \(TextBlock.line($0))" } ?? "has no leader"
+            parts.append(cluster.leads ? "leads the cluster" : leader)
+        }
         return [parts.joined(separator: ", ")]
     }
 
