@@ -70,10 +70,11 @@ struct StoreOpening: Sendable {
     func cluster() async throws -> ClusterStart? {
         guard let settings = try configuration.nodeSettings() else { return nil }
         var saidAt: ContinuousClock.Instant?
+        var attempt = 0
         while true {
             do {
                 return try await ClusterStart(
-                    settings, logger: logger,
+                    settings, attempt: attempt, logger: logger,
                     open: { try open(.createIfMissing, $0) },
                     discard: { try SQLiteStore.remove(from: configuration.data) })
             } catch let error as PostgresError where error.isPassing {
@@ -83,6 +84,7 @@ struct StoreOpening: Sendable {
                         "the cluster's database is away; the start waits for it",
                         metadata: ["reason": "\(error)"])
                 }
+                attempt += 1
                 try await Task.sleep(for: Self.retryInterval)
             }
         }

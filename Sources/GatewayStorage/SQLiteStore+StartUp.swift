@@ -13,6 +13,9 @@ extension SQLiteStore {
         }
     }
 
+    /// Returns the ordinal of the newest epoch; 0 without one.
+    package func newestEpoch() throws -> Int64 { try epochs().last?.ordinal ?? 0 }
+
     /// Opens an epoch at the current head of the log. It is on disk when this returns.
     ///
     /// - Parameters:

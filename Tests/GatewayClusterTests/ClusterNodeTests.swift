@@ -128,7 +128,7 @@ import Testing
         let leader = try await TestNode("a", of: cluster)
         try await leader.untilLeading()
         try await leader.append()
-        let connection = try ClusterConnection(cluster.address)
+        let connection = try ClusterConnection(cluster.address.servers)
         let position = leader.node.position
         let generation = try cluster.rows("SELECT generation FROM timeline.leader")[0].integer(0)
         func append(_ generation: Int64, from previous: ClusterPosition) throws {
@@ -273,7 +273,7 @@ import Testing
                 """
             ).count
         }
-        var connection: ClusterConnection? = try ClusterConnection(cluster.address)
+        var connection: ClusterConnection? = try ClusterConnection(cluster.address.servers)
         #expect(throws: PostgresError.deadline) {
             try connection?.rows("UPDATE timeline.leader SET until = until", within: 100)
         }

@@ -61,4 +61,24 @@ import Testing
         #expect(address.servers.allSatisfy { $0["target_session_attrs"] == "read-write" })
         #expect(address.servers.allSatisfy { $0["tcp_user_timeout"] == "3000" })
     }
+
+    @Test func `each attempt begins with another server, and names all that are of no use`() throws
+    {
+        let address = try PostgresAddress("postgres://a@/b?host=/nowhere/1,/nowhere/2")
+        #expect(
+            (0...2).map { address.servers(at: $0).map { $0["host"] } } == [
+                ["/nowhere/1", "/nowhere/2"], ["/nowhere/2", "/nowhere/1"],
+                ["/nowhere/1", "/nowhere/2"],
+            ])
+        let connections: [() throws -> Void] = [
+            { _ = try ClusterConnection(address.servers) },
+            { _ = try PostgresAdministration(address) },
+        ]
+        for connect in connections {
+            let error = #expect(throws: PostgresError.self) { try connect() }
+            for name in ["/nowhere/1", "/nowhere/2"] {
+                #expect("\(try #require(error))".contains(name))
+            }
+        }
+    }
 }

@@ -77,7 +77,7 @@ import Testing
                 sslrootcert=\(server.directory)/\(root).pem \(options)
                 """)
             do throws(PostgresError) {
-                _ = try ClusterConnection(address, within: 60_000)
+                _ = try ClusterConnection(address.servers, within: 60_000)
                 return nil
             } catch {
                 return "\(error)"

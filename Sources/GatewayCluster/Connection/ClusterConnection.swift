@@ -12,6 +12,8 @@ final class ClusterConnection: @unchecked Sendable {
     typealias Query = (sql: String, values: [PostgresValue])
 
     private let connection: OpaquePointer?
+    /// The server, as in ``PostgresAddress/servers``.
+    let server: [String: String]
     private let warning = Warning()
 
     /// The text of the last warning of the server.
@@ -23,22 +25,26 @@ final class ClusterConnection: @unchecked Sendable {
     ///
     /// - Parameter milliseconds: The time for each server.
     /// - Throws: `PostgresError.connectionLost` when none does.
-    init(_ address: PostgresAddress, within milliseconds: Int64 = 2_000) throws(PostgresError) {
-        var opened: OpaquePointer?
-        var failure = PostgresError.deadline
-        for server in address.servers {
+    init(
+        _ servers: [[String: String]], within milliseconds: Int64 = 2_000
+    ) throws(PostgresError) {
+        var opened: (connection: OpaquePointer?, server: [String: String])?
+        var failures: [String] = []
+        for server in servers {
             let candidate = server.withCStrings { PQconnectStartParams($0, $1, 0) }
             do throws(PostgresError) {
                 try Self.open(candidate, until: Self.now + milliseconds)
-                opened = candidate
+                opened = (candidate, server)
                 break
             } catch {
-                failure = error
+                failures.append(error.text(of: server))
                 PQfinish(candidate)
             }
         }
-        connection = opened
-        guard opened != nil else { throw failure }
+        guard let opened else {
+            throw .connectionLost(reason: failures.joined(separator: "; "))
+        }
+        (connection, server) = opened
         // Sound: `warning` outlives the connection, which `deinit` of this object ends first.
         PQsetNoticeReceiver(
             connection,
@@ -187,8 +193,7 @@ final class ClusterConnection: @unchecked Sendable {
     }
 
     private static func lost(_ connection: OpaquePointer?) -> PostgresError {
-        let message = PQerrorMessage(connection).map { String(cString: $0) } ?? "no memory"
-        return .connectionLost(reason: message.trimmingSuffix())
+        .connectionLost(of: connection)
     }
 
     /// Monotonic milliseconds that go on while the machine sleeps (`CLOCK_BOOTTIME`): a lease must
@@ -197,14 +202,5 @@ final class ClusterConnection: @unchecked Sendable {
         var time = timespec()
         clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
-}
-
-extension String {
-    /// Without line ends behind, as libpq's messages have them.
-    fileprivate func trimmingSuffix() -> String {
-        var text = self[...]
-        while text.last?.isNewline == true { text = text.dropLast() }
-        return String(text)
     }
 }

@@ -21,6 +21,13 @@ package struct PostgresAddress:
 
     /// The options of libpq for each server, in the order in which they are tried.
     package let servers: [[String: String]]
+    /// The servers, another one first after each attempt: one that connects may not commit, like a former
+    /// primary that is back.
+    func servers(at attempt: Int) -> [[String: String]] {
+        let first = attempt % servers.count
+        return Array(servers[first...] + servers[..<first])
+    }
+
     /// The name of the login.
     package let user: String
 

@@ -11,15 +11,16 @@ package final class PostgresAdministration {
     /// - Throws: `PostgresError.connectionLost` when none does.
     package init(_ address: PostgresAddress) throws(PostgresError) {
         var last: OpaquePointer?
+        var failures: [String] = []
         for server in address.servers {
             PQfinish(last)
             last = server.withCStrings { PQconnectdbParams($0, $1, 0) }
             if PQstatus(last) == CONNECTION_OK { break }
+            failures.append(PostgresError.connectionLost(of: last).text(of: server))
         }
         connection = last
         guard PQstatus(last) == CONNECTION_OK else {
-            let message = PQerrorMessage(last).map { String(cString: $0) } ?? "no memory"
-            throw .connectionLost(reason: message)
+            throw .connectionLost(reason: failures.joined(separator: "; "))
         }
         // Notices such as "already exists, skipping" are no news to anybody.
         PQsetNoticeReceiver(connection, { _, _ in }, nil)

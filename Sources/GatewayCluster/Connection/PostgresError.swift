@@ -23,9 +23,11 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
         switch self {
         case .fenced: "another node took the lead"
         case .connectionLost(let reason): "no connection to the server: \(reason)"
-        case .deadline: "the server did not answer in time"
+        case .deadline:
+            "the server did not answer in time; a commit waits for a standby, too, where one has to"
+                + " confirm it"
         case .warned(let message): "the server warned instead of confirming: \(message)"
-        case .schema(let reason): "the schema does not fit: \(reason)"
+        case .schema(let reason): "the database does not fit: \(reason)"
         case .unexpectedAnswer: "the server's answer has unexpected columns"
         case .other(let sqlState, let message): "\(message) (SQLSTATE \(sqlState))"
         }
@@ -55,12 +57,30 @@ package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible 
             ? .connectionLost(reason: message) : Self(sqlState: state, message: message)
     }
 
+    /// Returns why a connection could not be established, or ended.
+    static func connectionLost(of connection: OpaquePointer?) -> Self {
+        var message = PQerrorMessage(connection).map { String(cString: $0) } ?? "no memory"
+        while message.last?.isNewline == true { message.removeLast() }
+        return .connectionLost(reason: message)
+    }
+
+    /// Returns why a server is of no use; libpq's own messages name it.
+    func text(of server: [String: String]) -> String {
+        if case .connectionLost(let reason) = self { return reason }
+        return "\(server["host"] ?? ""): \(self)"
+    }
+
     /// Classifies an error that did not end the session.
     init(sqlState: String, message: String) {
         switch sqlState {
         case "TG001", "TG002": self = .fenced
-        // Undefined tables, functions and columns, missing privileges, a missing schema.
-        case "42P01", "42883", "42703", "42501", "3F000": self = .schema(reason: message)
+        // Undefined tables, functions and columns, a missing schema.
+        case "42P01", "42883", "42703", "3F000":
+            self = .schema(reason: "\(message); `timeline-gateway cluster prepare` creates it")
+        case "42501":
+            self = .schema(
+                reason: "\(message): a node's login needs `cluster prepare --login`, and a command"
+                    + " that changes the cluster its owner")
         default: self = .other(sqlState: sqlState, message: message)
         }
     }

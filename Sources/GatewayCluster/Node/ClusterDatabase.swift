@@ -223,16 +223,23 @@ enum ClusterDatabase {
             [.integer(generation)])
     }
 
-    /// Records that a node has more of the log than the database.
+    /// Records that a node has more of the log than the database, unless all that it can have told is
+    /// void since.
+    ///
+    /// - Parameter epoch: The newest epoch that the node knows.
     static func reportLoss(
-        of position: ClusterPosition, _ connection: ClusterConnection
+        of position: ClusterPosition, epoch: Int64, _ connection: ClusterConnection
     ) throws(PostgresError) {
         try connection.rows(
-            "UPDATE timeline.cluster SET lost = greatest(lost, $1)", [.integer(position.number)])
+            "UPDATE timeline.cluster SET lost = greatest(lost, $1) WHERE voided <= $2",
+            [.integer(position.number), .integer(epoch)])
     }
 
-    /// Forgets a loss, which an epoch has voided.
-    static func forgetLoss(_ connection: ClusterConnection) throws(PostgresError) {
-        try connection.rows("UPDATE timeline.cluster SET lost = NULL")
+    /// Forgets a loss: an epoch has made everything older void.
+    static func forgetLoss(
+        at epoch: Int64, _ connection: ClusterConnection
+    ) throws(PostgresError) {
+        try connection.rows(
+            "UPDATE timeline.cluster SET lost = NULL, voided = $1", [.integer(epoch)])
     }
 }

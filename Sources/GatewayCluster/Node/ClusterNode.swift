@@ -266,10 +266,10 @@ package final class ClusterNode: StoreReplication {
     private func follow(_ hooks: Hooks) async throws {
         defer { expel(all: true) }
         var lease = Lease(node: configuration.name)
-        var failures = 0
+        var (failures, attempt) = (0, 0)
         while !isStopping {
             do {
-                let connection = try ClusterConnection(configuration.address)
+                let connection = try ClusterConnection(configuration.address.servers(at: attempt))
                 try await follow(connection, &lease, hooks) { failures = 0 }
             } catch let fault as Fault where fault.isFinal {
                 await stopLeading(&lease, hooks)
@@ -280,6 +280,7 @@ package final class ClusterNode: StoreReplication {
                 await stopLeading(&lease, hooks)
                 expel(all: false)
                 failures = min(failures + 1, 6)
+                attempt += 1
                 pauseAfterFailure(milliseconds: .random(in: 25..<(50 << failures)))
             }
         }
@@ -295,6 +296,11 @@ package final class ClusterNode: StoreReplication {
         guard wasLeading else { return }
         if let reached = try? storedPosition { state.withLock { $0.position = reached } }
         await hooks.follow()
+    }
+
+    /// The ordinal of the newest epoch in the store.
+    private var newestEpoch: Int64 {
+        get throws { try state.withLock { $0.store }?.newestEpoch() ?? 0 }
     }
 
     private var storedPosition: ClusterPosition {
@@ -385,7 +391,7 @@ package final class ClusterNode: StoreReplication {
             state.withLock { $0.outage.ended() }
             onLook()
             if state.withLock({ $0.mustReportLoss }) {
-                try ClusterDatabase.reportLoss(of: view.newest, connection)
+                try ClusterDatabase.reportLoss(of: view.newest, epoch: try newestEpoch, connection)
                 state.withLock { $0.mustReportLoss = false }
             }
             if isLeading, view.isShortened {
@@ -405,8 +411,8 @@ package final class ClusterNode: StoreReplication {
                 }
                 continue
             case .lead(let generation):
-                // The writer's own.
-                let appending = try ClusterConnection(configuration.address)
+                // The writer's own, to the server on which the lease is.
+                let appending = try ClusterConnection([connection.server])
                 state.withLock { state in
                     state.leading = Leading(connection: appending, generation: generation)
                     state.leadsUntil = lease.leadsUntil ?? .min
@@ -415,7 +421,9 @@ package final class ClusterNode: StoreReplication {
                     view.isShortened,
                     try ClusterDatabase.others(than: configuration.name, connection))
                 state.withLock { $0.leading?.isOpen = true }
-                if view.isShortened { try ClusterDatabase.forgetLoss(connection) }
+                if view.isShortened {
+                    try ClusterDatabase.forgetLoss(at: try newestEpoch, connection)
+                }
                 continue
             case .follow:
                 await stopLeading(&lease, hooks)
@@ -465,7 +473,7 @@ package final class ClusterNode: StoreReplication {
         logger.critical(
             "the database lost the end of the log",
             metadata: ["batch": "\(position.number)", "newest": "\(view.newest.number)"])
-        try ClusterDatabase.reportLoss(of: position, connection)
+        try ClusterDatabase.reportLoss(of: position, epoch: try newestEpoch, connection)
         throw Fault.mustBeginAnew(reason: "the database lost the end of the log")
     }
 

@@ -23,15 +23,15 @@ package struct ClusterStart: Sendable {
     /// Opens the store of a node.
     ///
     /// - Parameters:
-    ///   - directory: The data directory.
+    ///   - attempt: The number of attempts before.
     ///   - open: Opens the store there, with the node.
     ///   - discard: Removes the store's files, which are of no use to the cluster.
     /// - Throws: `PostgresError`, ``Seal/Fault``, `StoreError`; ``ClusterNode/Fault/otherCluster``.
     package init(
-        _ configuration: ClusterNode.Configuration, logger: Logger,
+        _ configuration: ClusterNode.Configuration, attempt: Int = 0, logger: Logger,
         open: (any StoreReplication) throws -> SQLiteStore, discard: () throws -> Void
     ) async throws {
-        let connection = try ClusterConnection(configuration.address)
+        let connection = try ClusterConnection(configuration.address.servers(at: attempt))
         guard
             let row = try connection.rows(
                 "SELECT log_id, format, secrets FROM timeline.cluster"
@@ -64,7 +64,8 @@ package struct ClusterStart: Sendable {
                 logger.critical(
                     "the database lost the end of the log",
                     metadata: ["batch": "\(present.number)", "newest": "\(view.newest.number)"])
-                try ClusterDatabase.reportLoss(of: present, connection)
+                try ClusterDatabase.reportLoss(
+                    of: present, epoch: try store.newestEpoch(), connection)
             }
             logger.notice("the store begins anew from the database")
             try await store.close()

@@ -177,7 +177,7 @@ package struct ClusterAdministration {
         /// The state as text.
         package var lines: [String] {
             let nodes = nodes.map { node in
-                "  \(node.name)  \(node.leads ? "leads" : "follows"), \(node.behind) batches behind,"
+                "  \(node.name)  \(node.leads ? "leads" : "follows, \(node.behind) batches behind"),"
                     + " seen \(node.silentMilliseconds / 1_000) s ago"
             }
             var lines = [

@@ -10,7 +10,9 @@ CREATE TABLE timeline.cluster (
   -- The keys of every store, sealed.
   secrets bytea,
   -- The last batch that a node had and the database lacks: clients may have seen what is lost.
-  lost bigint);
+  lost bigint,
+  -- The epoch that made everything older void.
+  voided bigint NOT NULL DEFAULT 0);
 
 -- A batch is one transaction of the leader's store; its head is the last sequence with it. One that is
 -- not logged has nothing but new values of items.
@@ -93,7 +95,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA timeline TO timeline_node;
 GRANT INSERT, DELETE ON timeline.batch TO timeline_node;
 GRANT INSERT, UPDATE, DELETE ON timeline.item, timeline.node TO timeline_node;
 GRANT UPDATE ON timeline.leader TO timeline_node;
-GRANT UPDATE (lost) ON timeline.cluster TO timeline_node;
+GRANT UPDATE (lost, voided) ON timeline.cluster TO timeline_node;
 REVOKE EXECUTE ON PROCEDURE timeline.append FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE timeline.append TO timeline_node;
 GRANT SELECT ON timeline.leader, timeline.node TO timeline_observer;

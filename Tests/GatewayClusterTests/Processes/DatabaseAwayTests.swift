@@ -194,6 +194,8 @@ func expectRefusal(
         #expect(try gateways.change("panda", id: "2", at: node).status == 202)
         let lost = try gateways.poll("phone", since: kept, at: node)
         #expect(lost.stale == ["panda"])
+        let other = try gateways.start(2)
+        other.kill()
         if !keepsDirectory {
             node.kill()
             try FileManager.default.removeItem(atPath: node.data)
@@ -215,5 +217,16 @@ func expectRefusal(
         try blockUntil("the older one is void, too") {
             try gateways.poll("phone", since: kept, at: node).stale == ["all"]
         }
+
+        // Another one that had more, too, can have told nothing that is not void already.
+        let connection = try cluster.administration()
+        let state = {
+            try connection.rows(
+                "SELECT generation, coalesce(lost, -1) FROM timeline.leader, timeline.cluster"
+            ).map { [try $0.integer(0), try $0.integer(1)] }
+        }
+        let before = try state()
+        try other.start()
+        #expect(try state() == before)
     }
 }
