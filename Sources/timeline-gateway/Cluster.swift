@@ -131,7 +131,8 @@ struct Cluster: ParsableCommand {
             let isForgotten = try failing { try database.connect().forget(node: node) }
             guard isForgotten else {
                 complain(
-                    "\(node) is no node, or it was seen within 10 s: `cluster status` shows them; stop it first")
+                    "\(node) is no node, or it was seen within 10 s: `cluster status` shows them; stop it first"
+                )
                 throw ExitCode.failure
             }
             answer("\(node): forgotten")
