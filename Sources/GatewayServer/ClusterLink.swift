@@ -7,6 +7,7 @@ import GatewayHTTP
 import GatewaySettings
 import GatewaySigning
 import GatewayTLS
+import Synchronization
 import WidgetModel
 
 /// The way from this node to the others of its cluster.
@@ -17,6 +18,9 @@ final class ClusterLink: LogLeader {
     let node: ClusterNode
     let identity: NodeIdentity
     private let client: CurlClient
+    private let clock: GatewayClock
+    /// How long the leader has not been reached.
+    private let outage = Mutex(Outage())
 
     /// The longest wait for the answer to a request that is passed on, and to one of the node's own.
     private static let (patience, ownPatience) = (Duration.seconds(30), Duration.seconds(5))
@@ -25,8 +29,8 @@ final class ClusterLink: LogLeader {
 
     /// - Parameter secret: The secret of the cluster.
     /// - Throws: `SigningError`, `TLSError`, `CurlError`.
-    init(_ node: ClusterNode, secret: [UInt8]) throws {
-        self.node = node
+    init(_ node: ClusterNode, secret: [UInt8], clock: GatewayClock) throws {
+        (self.node, self.clock) = (node, clock)
         identity = try NodeIdentity(
             secret: try derivedKey(
                 from: secret, for: "nodes of a cluster", count: NodeIdentity.secretBytes))
@@ -47,7 +51,15 @@ final class ClusterLink: LogLeader {
     var state: ClusterState {
         let leader = node.leader
         return ClusterState(
-            objection: node.objection, leader: leader?.name, generation: leader?.generation ?? 0)
+            objection: node.objection, leader: leader?.name, generation: leader?.generation ?? 0,
+            silence: outage.withLock { $0.objection(at: clock.now()) })
+    }
+
+    /// Notes the outcome of a contact with the leader, which it has several of each second.
+    func contacted(_ failure: String?) {
+        outage.withLock { outage in
+            if let failure { outage.failed(failure, at: clock.now()) } else { outage.ended() }
+        }
     }
 
     func barrier() async throws {

@@ -48,8 +48,8 @@ final class ClusterMember: Service {
     private static let contactsAtOnce = 200
 
     /// - Throws: `SigningError`, `TLSError`, `CurlError`.
-    init(_ start: ClusterStart, logger: Logger) throws {
-        link = try ClusterLink(start.node, secret: Array(start.store.secret))
+    init(_ start: ClusterStart, clock: GatewayClock, logger: Logger) throws {
+        link = try ClusterLink(start.node, secret: Array(start.store.secret), clock: clock)
         identity = TLSIdentity(try link.identity.context())
         store = start.store
         self.logger = logger
@@ -177,6 +177,7 @@ final class ClusterMember: Service {
         guard let engine = state.withLock({ $0.engine }) else { return }
         guard let leader = node.leader, leader.name != node.name else {
             state.withLock { $0.told = nil }
+            link.contacted(nil)
             if node.isLeading { forgetAbsent(engine) }
             return
         }
@@ -198,9 +199,15 @@ final class ClusterMember: Service {
                     "\(GatewayRoutes.contactsPath)?node=\(node.name)", to: leader.name)
             } while !rest.isEmpty
             state.withLock { ($0.told, $0.toldAt) = (leader.generation, now) }
+            link.contacted(nil)
         } catch {
+            link.contacted("\(leader.name): \(error)")
             // All of them next time.
-            state.withLock { $0.told = nil }
+            let wasTold = state.withLock { $0.told.take() } != nil
+            guard wasTold, !Task.isCancelled else { return }
+            logger.warning(
+                "the leader does not answer",
+                metadata: ["leader": "\(leader.name)", "reason": "\(error)"])
         }
     }
 

@@ -94,7 +94,7 @@ package struct Gateway: Sendable {
         let store: SQLiteStore
         if let start = try await opening.cluster() {
             store = start.store
-            let member = try ClusterMember(start, logger: logger)
+            let member = try ClusterMember(start, clock: clock, logger: logger)
             self.member = member
             let tickets = TicketKeys(now: { clock.wallSeconds() })
             try tickets.follow(Array(store.secret), now: clock.wallSeconds())

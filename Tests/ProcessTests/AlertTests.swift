@@ -100,6 +100,8 @@ extension ProcessTests {
             Case(nil, after: 10, (up, "1x20"), (confirmed, "0+60x20"), (run, "0+60x20")),
             Case(nil, after: 10, ("leads", "1x20")),
             Case("NobodyLeads", after: 10, ("leads", "0x20")),
+            Case("LeaderNotReached", after: 10, ("cluster_leader_reached", "0x20")),
+            Case(nil, after: 10, ("cluster_leader_reached", "1x20")),
             Case("CanaryLost", after: 10, (up, "0x20"), (confirmed, "0+60x20")),
             Case("CanaryLost", after: 10, (up, "1x20"), (confirmed, "0x20")),
             Case(

@@ -113,7 +113,17 @@ struct HealthSnapshot: Sendable {
     }
 
     private var lead: [HealthIssue] {
-        guard let cluster, cluster.objection == nil, cluster.leader == nil else { return [] }
+        guard let cluster, cluster.objection == nil else { return [] }
+        if let silence = cluster.silence {
+            return [
+                HealthIssue(
+                    .critical,
+                    "This node does not reach the one that leads; what it passes on gets 503: "
+                        + "\(silence).",
+                    "Let all nodes reach each other at their cluster.node, through every firewall.")
+            ]
+        }
+        guard cluster.leader == nil else { return [] }
         return [
             HealthIssue(
                 .critical, "No node leads the cluster; posts get 503.",

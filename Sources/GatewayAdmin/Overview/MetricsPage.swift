@@ -101,6 +101,7 @@ package struct MetricsPage: Sendable {
         samples.gauge(.leads, is: leader?.isHere ?? true ? 1 : 0)
         if let state = leader?.state {
             samples.gauge(.leaderGeneration, is: Double(state.generation))
+            samples.gauge(.leaderReached, is: state.silence == nil ? 1 : 0)
         }
     }
 

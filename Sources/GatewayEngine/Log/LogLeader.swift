@@ -8,9 +8,15 @@ package struct ClusterState: Sendable, Equatable {
     package let leader: String?
     /// The number of times that the lead was taken.
     package let generation: Int64
+    /// The reason why it has not reached that gateway for some seconds; `nil` if it does.
+    package let silence: String?
 
-    package init(objection: String?, leader: String? = "leader", generation: Int64 = 1) {
+    package init(
+        objection: String?, leader: String? = "leader", generation: Int64 = 1,
+        silence: String? = nil
+    ) {
         (self.objection, self.leader, self.generation) = (objection, leader, generation)
+        self.silence = silence
     }
 }
 

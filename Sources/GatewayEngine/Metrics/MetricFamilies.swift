@@ -194,6 +194,10 @@ extension MetricFamily {
         "cluster_generation", .gauge,
         "Number of times that a node has become leader; 0 while there is no leader.")
 
+    package static let leaderReached = own(
+        "cluster_leader_reached", .gauge,
+        "0 if this node has not reached the one that leads for 10 s: it cannot pass requests on.")
+
     // MARK: TLS and keys
 
     package static let handshakes = own(
@@ -292,7 +296,7 @@ extension MetricFamily {
         logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, requestsRefused, requestBytesInWork, databaseBytes, walBytes,
-        leads, leaderGeneration,
+        leads, leaderGeneration, leaderReached,
         handshakes, handshakesFailed, connections, connectionsRefused, connectionsEnded,
         answersUnread, tlsBytes, certificateEnds,
         pushCertificateEnds,

@@ -203,6 +203,11 @@ import WidgetModel
         #expect(away.count == 1 && away.first?.level == .critical)
         #expect(away.first?.what.contains("cluster") == true)
         #expect(away.first?.what.hasSuffix(": no server answers.") == true)
+        let silent = look {
+            $0.cluster = ClusterState(objection: nil, silence: "10.0.0.1:9443: connection refused")
+        }
+        #expect(silent.map(\.level) == [.critical])
+        #expect(silent.first?.what.contains("10.0.0.1:9443: connection refused") == true)
         let foreign = look {
             $0.recent.cursorsAhead = 1
             $0.cluster = ClusterState(objection: nil)
