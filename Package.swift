@@ -251,8 +251,8 @@ let package = Package(
         .executableTarget(
             name: "gateway-faults",
             dependencies: [
-                "ClusterTestSupport", "GatewayCluster", "GatewaySigning", "GatewayTestSupport",
-                "WidgetModel", "ArgumentParser",
+                "APNsSimulator", "ClusterTestSupport", "GatewayCluster", "GatewaySigning",
+                "GatewayTestSupport", "WidgetModel", "ArgumentParser",
             ]),
 
         // Tests.

@@ -18,6 +18,7 @@ package final class ClusterGateways: Sendable {
     private let issuer: TokenIssuer
     /// The time at which tokens are issued, in seconds since 1970.
     private let issued: Int64
+    private let pushOptions: [String]
     /// `nil` where nothing is pushed.
     package let apns: APNsServer?
 
@@ -26,12 +27,13 @@ package final class ClusterGateways: Sendable {
     /// - Parameters:
     ///   - app: The app that tokens are for.
     ///   - pushes: Whether the gateways push, through a push service of their own.
+    ///   - pushOptions: Options of pushes in addition to the usual ones, such as `interval: 1s`.
     ///   - tokenAge: The age of the tokens that are issued, in seconds.
     package init(
         _ cluster: ClusterFixture, app: String = ClusterGateways.app, pushes: Bool = false,
-        tokenAge: Int64 = 0
+        pushOptions: [String] = [], tokenAge: Int64 = 0
     ) throws {
-        (self.cluster, self.app) = (cluster, app)
+        (self.cluster, self.app, self.pushOptions) = (cluster, app, pushOptions)
         let now = Int64(Date().timeIntervalSince1970)
         issued = now - tokenAge
         folder = try GatewayProcess.temporaryDirectory()
@@ -62,11 +64,12 @@ package final class ClusterGateways: Sendable {
     /// The lines of a node's configuration about pushes.
     private var pushing: String {
         guard let apns else { return "" }
+        let options = ["apnsProduction: \"127.0.0.1:\(apns.port)\"", "apnsCA: \(certificates.ca)"]
         return """
             apns:
               - { app: \(Self.app), team: TEAM123456, keyID: KEY1234567, key: \(folder)/apns.p8,
                   environment: production }
-            push: { apnsProduction: "127.0.0.1:\(apns.port)", apnsCA: \(certificates.ca) }
+            push: { \((options + pushOptions).joined(separator: ", ")) }
             """
     }
 
@@ -83,12 +86,13 @@ package final class ClusterGateways: Sendable {
     ///   - program: The gateway's program; `nil` for the one that tests use.
     ///   - data: Its data directory; `nil` for a new one.
     ///   - hosts: The hosts of its database URL; `nil` for the servers' own.
+    ///   - address: The address for other nodes, its name in the database; `nil` for a free one.
     ///   - admin: The address of its admin port.
     ///   - environment: Variables of its process.
     ///   - wrapper: A program and its arguments that then becomes the node.
     package func makeNode(
         _ node: Int32, program: String? = nil, data: String? = nil, hosts: [String]? = nil,
-        admin: String = "127.0.0.1:0",
+        address: String? = nil, admin: String = "127.0.0.1:0",
         environment: [String: String] = [:], wrapper: [String] = [], startsNow: Bool = true
     ) throws -> GatewayProcess {
         let user = "node\(node)"
@@ -100,7 +104,7 @@ package final class ClusterGateways: Sendable {
               url: \(url)
               key: \(folder)/cluster.key
               durability: \(cluster.standby == nil ? "primary" : "quorum")
-              node: \(try GatewayProcess.freeAddress())
+              node: \(try address ?? GatewayProcess.freeAddress())
             """)
         return try GatewayProcess(
             program: program, data: data, configuration: file, admin: admin, ca: ca,

@@ -18,6 +18,19 @@ extension Campaign {
         return recorder.now - start
     }
 
+    /// Posts a change at each of these gateways until it is taken, because the load may be waiting
+    /// for one that does not answer. Returns the time at which the first took it.
+    func firstAcceptance(at gateways: [GatewayProcess]) throws -> Double {
+        let (batch, subjects) = openBatch([.pulse])
+        let first = TestHTTPMonitor(Double.infinity)
+        try onThreads(gateways.count) { [self] index in
+            let http = gateways[index].http(timeoutSeconds: Self.requestTimeout)
+            _ = try postUntilAccepted(batch, subjects, on: http, seconds: Patience.seconds)
+            first.update { $0 = min($0, recorder.now) }
+        }
+        return first.update { $0 }
+    }
+
     /// Requires that SIGTERM ended the gateway in order.
     func requireOrderly(_ exit: GatewayProcessExit?) {
         recorder.require(exit == .status(0), "SIGTERM ended it with \(String(describing: exit))")

@@ -44,5 +44,9 @@ extension Row {
         Row(cluster: "old-snapshot", "a transaction with an old snapshot", seconds: 600) {
             try $0.oldSnapshot()
         },
+        Row(
+            cluster: "leader-away", "the leader is killed, paused for 20 s or cut off; with pushes",
+            seconds: 120
+        ) { try $0.leaderAway() },
     ]
 }
