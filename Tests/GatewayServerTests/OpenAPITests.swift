@@ -52,6 +52,13 @@ import WidgetModel
         #expect(Set(Self.operations(port).keys) == Set(routes))
     }
 
+    @Test(arguments: ports) func `what a node may pass on may be answered 503`(port: Port) {
+        for route in GatewayRoutes.shared where !GatewayRoutes.ownPaths.contains(route.path) {
+            let operation = Self.operations(port)[Self.template(route.method, route.path)]
+            #expect(operation?["responses", "503"] != nil, "\(route.path)")
+        }
+    }
+
     @Test(arguments: ports)
     func `an operation has the parameters of its path, and an id of its own`(
         port: Port
