@@ -305,4 +305,82 @@ import Testing
         #expect(standby.isRunning)
         try await leader.stop()
     }
+
+    @Test func `a barrier waits for what is not of the log, too`() async throws {
+        let cluster = try TestCluster()
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        let replica = try await TestNode("b", of: cluster)
+        for number in UInt8(0)..<100 {
+            _ = try await leader.store.write(cost: 1) { try $0.setMeta("key", Data([number])) }
+            try await replica.node.barrier()
+            #expect(try replica.store.meta("key") == Data([number]))
+        }
+        for node in [leader, replica] { try await node.stop() }
+    }
+
+    @Test func `a batch of the same number and another id is of another history`() async throws {
+        let cluster = try TestCluster()
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        try await leader.append("kept")
+        let replica = try await TestNode("b", of: cluster)
+        try await replica.node.barrier()
+        let exchange = "UPDATE timeline.batch SET id = gen_random_uuid() WHERE number = 1"
+        try cluster.execute(exchange)
+        // Nobody forgets it: the leader has the same, and ends as well.
+        try await eventually("the loss is recorded") {
+            try !cluster.rows("SELECT 1 FROM timeline.cluster WHERE lost IS NOT NULL").isEmpty
+        }
+        for node in [replica, leader] { #expect(try await node.end() is ClusterNode.Fault) }
+        let back = try await TestNode("b", of: cluster, in: replica.directory)
+        try await back.untilLeading()
+        #expect(back.led == [true])
+        try await back.stop()
+        // Nor does a start go on with it.
+        try cluster.execute(exchange)
+        let again = try await TestNode("b", of: cluster, in: replica.directory)
+        try await again.untilLeading()
+        #expect(again.led == [true])
+        try await again.stop()
+    }
+
+    @Test func `a server that came back without its standby is not believed`() async throws {
+        let cluster = try TestCluster(hasServer: true)
+        let standby = try PostgresServer(standbyOf: cluster.server, name: "standby")
+        try cluster.server.set("synchronous_standby_names", "ANY 1 (standby)")
+        try await eventually("commits wait for the standby") {
+            try cluster.rows("SELECT sync_state FROM pg_stat_replication").first?.text(0)
+                == "quorum"
+        }
+        let leader = try await TestNode("a", of: cluster, waitsForStandby: true)
+        try await leader.untilLeading()
+        try await leader.append("both")
+        let replica = try await TestNode("b", of: cluster, waitsForStandby: true)
+        try await replica.node.barrier()
+        standby.pause()
+        try cluster.server.crash()
+        try cluster.server.start()
+        // What a commit left that still waited for the standby.
+        let position = replica.node.position.next()
+        let connection = try cluster.server.administration(database: cluster.database)
+        try connection.execute("SET synchronous_commit = local")
+        try connection.rows(
+            "INSERT INTO timeline.batch VALUES ($1, $2, $3, $4)",
+            [
+                .integer(position.number), .uuid(position.id), .integer(1),
+                .bytes(try cluster.seal.seal([], for: ClusterDatabase.place(of: position))),
+            ])
+        await #expect(throws: ClusterNode.Fault.noAnswer) { try await replica.node.barrier() }
+        #expect(replica.node.position.number == 1)
+        await #expect(throws: PostgresError.self) {
+            try await TestNode("c", of: cluster, waitsForStandby: true)
+        }
+        standby.resume()
+        try await eventually("it is on the standby") {
+            (try? await replica.node.barrier()) != nil
+        }
+        #expect(replica.node.position == position)
+        for node in [leader, replica] { try await node.stop() }
+    }
 }

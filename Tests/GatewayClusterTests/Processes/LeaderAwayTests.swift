@@ -1,5 +1,6 @@
 import ClusterTestSupport
 import Foundation
+import GatewayCluster
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -68,7 +69,16 @@ import WidgetModel
         let node = try gateways.makeNode(1, startsNow: false)
         let starting = Thread { try? node.start() }
         starting.start()
-        try cluster.wait(for: 1, "SELECT count(*) FROM timeline.node")
+        // A node that does not wait is ready long before it has renewed its row: every 2 s.
+        try cluster.wait(for: 1, "SELECT count(*) FROM timeline.node WHERE position >= 0")
+        try cluster.execute(
+            "UPDATE timeline.leader SET until = clock_timestamp() + interval '29 s'")
+        let seen = "SELECT (extract(epoch FROM max(seen)) * 1000)::bigint FROM timeline.node"
+        let first = try #require(cluster.administration().rows(seen).first).integer(0)
+        try cluster.wait(
+            for: 1,
+            "SELECT count(*) FROM timeline.node WHERE extract(epoch FROM seen) * 1000 > \(first + 3_000)"
+        )
         #expect(!starting.isFinished)
         try cluster.execute("UPDATE timeline.leader SET until = 'epoch'")
         let leader = try gateways.start(2)
@@ -102,5 +112,34 @@ import WidgetModel
         // It asks the one that leads now.
         #expect(try gateways.change("panda", id: "2", at: leader).status == 202)
         #expect(try gateways.poll("phone", since: nil, at: leader).stale == ["all"])
+    }
+
+    @Test func `what was passed on to a former leader is not passed on again`() throws {
+        let cluster = try ClusterFixture(nodes: 3)
+        let gateways = try ClusterGateways(cluster)
+        let proxy = try ServerProxy(to: cluster.primary)
+        let leader = try gateways.start(1)
+        #expect(try gateways.putCatalog(leader) == 201)
+        let next = try gateways.start(2)
+        let name = try cluster.administration().rows(
+            """
+            SELECT name FROM timeline.node
+            WHERE name <> (SELECT node FROM timeline.leader)
+            """)
+        let cutOff = try gateways.makeNode(3, hosts: [proxy.directory])
+        #expect(try gateways.change("panda", id: "1", at: cutOff).status == 202)
+
+        // It goes on believing in the leader that it saw.
+        proxy.silence()
+        try cluster.execute("UPDATE timeline.leader SET node = '\(name[0].text(0))'")
+        try blockUntil("the other one leads, and the former leader knows it") {
+            try gateways.change("panda", id: "2", once: true, at: next).status == 202
+                && gateways.change("panda", id: "3", once: true, at: leader).status == 202
+        }
+        let before = try cluster.administration().rows("SELECT max(head) FROM timeline.batch")
+        expectRefusal(try gateways.change("panda", id: "4", once: true, at: cutOff))
+        let after = try cluster.administration().rows("SELECT max(head) FROM timeline.batch")
+        #expect(try after[0].integer(0) == before[0].integer(0))
+        proxy.resume()
     }
 }

@@ -192,4 +192,72 @@ import WidgetModel
         clock.end()
         try await pair.stop()
     }
+
+    @Test func `what another node tells of another era confirms nothing`() async throws {
+        let pair = try await ReplicaPair()
+        try await pair.leader.putCatalog()
+        try await pair.leader.register("phone")
+        let (clients, registry) = (pair.leader.engine.clients, pair.leader.engine.registry)
+        let key = StreamFixture.key("phone")
+        var contact = NodeContact()
+        (contact.streams, contact.confirmed, contact.polled, contact.streamed) = (1, 7, 7, 7)
+        clients.heard([(key, contact)], at: "b", era: clients.era + 1)
+        let recorded = registry.note(NodeContact(), of: key, at: "b")
+        // Its stream is one, whatever the log lost.
+        #expect(recorded?.streams == 1)
+        #expect(recorded.map { [$0.confirmed, $0.polled, $0.streamed] } == [0, 0, 0])
+        clients.heard([(key, contact)], at: "b", era: clients.era)
+        #expect(registry.note(NodeContact(), of: key, at: "b") == contact)
+        try await pair.stop()
+    }
+
+    @Test func `a cursor that proves a loss gets no epoch before the log has one`() async throws {
+        let pair = try await ReplicaPair()
+        let cursors = pair.replica.cursors
+        let seal = CursorSeal(try StoreHashes(secret: pair.replica.store.secret).stored)
+        let judged = cursors.judge(seal.cursor(EpochID(ordinal: 9, nonce: 9), 1_000).text)
+        #expect(judged.point == .everything)
+        #expect(judged.epoch == cursors.epoch)
+        #expect(judged.epoch.ordinal == 1)
+        try await pair.stop()
+    }
+
+    /// Confirms what is appended until it is told not to.
+    private final class FailingLog: StoreReplication {
+        let secrets = StoreSecrets(Array(0..<UInt8(StoreSecrets.byteCount)))
+        let fails = Mutex(false)
+
+        var refusal: StoreError? { nil }
+
+        func append(
+            _ operations: [StoreOperation], head: UInt64
+        ) throws(StoreError) -> Data {
+            if fails.withLock({ $0 }) { throw .unconfirmed(reason: "cut") }
+            return Data("1".utf8)
+        }
+
+        func diverged() {}
+    }
+
+    @Test func `an epoch that the log does not confirm is not announced`() async throws {
+        let log = FailingLog()
+        let fixture = try StreamFixture(
+            SQLiteStore(inMemory: StoreConfiguration(), replication: log), isShared: true)
+        let jobs = fixture.engine.log.jobs
+        func open(_ ordinal: UInt32, voidsOlder: Bool) async throws {
+            _ = try await fixture.store.write(cost: 1) {
+                try jobs.openEpoch(
+                    EpochID(ordinal: ordinal, nonce: ordinal), voidsOlder: voidsOlder, &$0)
+            }
+        }
+        try await open(1, voidsOlder: false)
+        let era = fixture.cursors.epoch
+        log.fails.withLock { $0 = true }
+        await #expect(throws: StoreError.self) { try await open(30, voidsOlder: true) }
+        #expect(fixture.cursors.epoch == era)
+        log.fails.withLock { $0 = false }
+        try await open(30, voidsOlder: true)
+        #expect(fixture.cursors.epoch.ordinal == 30)
+        try await fixture.stop()
+    }
 }
