@@ -22,6 +22,8 @@ final class ClusterMember: Service {
     private let store: SQLiteStore
     private let logger: Logger
     private let state = Mutex(State())
+    /// Has an element once the log has other key rings than before.
+    private let (keys, newKeys) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     private struct State {
         /// `nil` before it follows.
@@ -69,15 +71,18 @@ final class ClusterMember: Service {
         onFailure: @escaping @Sendable (_ reason: String) -> Void
     ) {
         let hooks = ClusterNode.Hooks(
-            repeatBatch: { [store] operations, position, previous in
+            repeatBatch: { [store, newKeys] operations, position, previous in
                 let repeated = try await store.writeLocally(cost: 1) {
                     try engine.log.jobs.repeatBatch(
                         operations, to: position, from: previous, &$0)
                 }
-                if operations.contains(where: \.isOfKeys) { onKeys() }
+                if operations.contains(where: \.isOfKeys) {
+                    onKeys()
+                    newKeys.yield()
+                }
                 return repeated.value
             },
-            lead: { [store, logger, weak self] isVoid, others in
+            lead: { [store, newKeys, logger, weak self] isVoid, others in
                 let now = engine.clock.wallSeconds()
                 let least = isVoid ? EpochLedger.ordinalBeyondLoss(after: 0, now: now) : 0
                 let epoch = EpochID(ordinal: least, nonce: .random(in: .min ... .max))
@@ -88,6 +93,7 @@ final class ClusterMember: Service {
                 // this node's.
                 try rings().copy(from: store)
                 try await rings().publish(to: engine)
+                newKeys.yield()
                 logger.notice("this node leads", metadata: ["voidsCursors": "\(isVoid)"])
                 self?.state.withLock { $0.heard = [:] }
                 onKeys()
@@ -126,9 +132,8 @@ final class ClusterMember: Service {
     /// Returns once the log has the cluster's key rings: with some of its own, a node would refuse what
     /// the others accept, and sign with what they do not publish.
     func untilKeysAreKnown() async throws {
-        while try !SharedKeyRings.areKnown(to: store) {
-            try await Task.sleep(for: .milliseconds(50))
-        }
+        guard try !SharedKeyRings.areKnown(to: store) else { return }
+        for await _ in keys { return }
     }
 
     /// Lets another node lead, and follows no more.
