@@ -1,5 +1,4 @@
 import CurlMulti
-import GatewayCore
 import GatewayPush
 
 /// An HTTP client for URLs that others choose: it connects to permitted addresses only.

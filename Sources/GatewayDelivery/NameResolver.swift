@@ -1,6 +1,5 @@
 import CurlMulti
 import Dispatch
-import GatewayCore
 import GatewayPush
 import Glibc
 import Synchronization

@@ -1,5 +1,4 @@
 import CurlMulti
-import GatewayCore
 import GatewayPush
 import GatewaySigning
 

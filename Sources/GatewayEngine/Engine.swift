@@ -1,11 +1,9 @@
 import GatewayCore
 import GatewayPush
 import GatewayRecords
-import GatewaySigning
 import GatewayStorage
 import Logging
 import NIOCore
-import WidgetModel
 
 /// The parts of a running engine, built from top to bottom: each depends only on those above it.
 package struct Engine: Sendable {

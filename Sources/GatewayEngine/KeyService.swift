@@ -1,7 +1,6 @@
 import GatewaySettings
 import GatewaySigning
 import Synchronization
-import WidgetModel
 
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer.
 /// Those live for a month and would keep a notification key published as long.

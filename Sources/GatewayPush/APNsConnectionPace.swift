@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// Limits when a connection to APNs may be opened, and how many requests it may carry at once.

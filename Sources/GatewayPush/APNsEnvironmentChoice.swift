@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// The two environments of APNs; a token is valid in one of them.
 package enum APNsEnvironment: UInt8, Sendable, CaseIterable {
     /// `api.push.apple.com`.

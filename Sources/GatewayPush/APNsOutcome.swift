@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// The response to one push request, or the reason why there is none.

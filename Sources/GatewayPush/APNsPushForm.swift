@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// The properties that all pushes of one type to one app share: those that the app's configuration

@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// The reaction to the result of a push request: for the push and its address, for the connection,
 /// and for the provider token.
 package struct APNsReaction: Sendable, Hashable {

@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// The kind of wait before a push is retried.

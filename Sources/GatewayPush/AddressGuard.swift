@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// Decides which IP addresses the gateway may connect to for a URL from a client.
 ///
 /// Whoever registers a webhook chooses the target of the gateway's connections, which come from a

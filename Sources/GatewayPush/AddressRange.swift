@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// A range of IP addresses with a common prefix.
 package struct AddressRange: Sendable, Hashable {
     /// The first address of the range.

@@ -1,5 +1,4 @@
 import DequeModule
-import GatewayCore
 
 /// Assigns pushes to connections to APNs: the decisions of one pool, that is of one team, key and
 /// environment.

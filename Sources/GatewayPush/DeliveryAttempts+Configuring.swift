@@ -1,6 +1,3 @@
-import GatewayCore
-import WidgetModel
-
 /// The effect of a configuration change on a client's owed notifications.
 extension DeliveryAttempts {
     /// Whether anything is withheld by a budget or a stop.

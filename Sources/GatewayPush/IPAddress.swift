@@ -1,5 +1,3 @@
-import GatewayCore
-
 package enum IPAddress: Sendable, Hashable {
     /// An IPv4 address, its first byte the most significant.
     case v4(UInt32)

@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// Decides when to create APNs' provider token: one for each key, shared by all connections and
 /// pushes, because APNs rejects both tokens that are too old and tokens that change too often.
 ///

@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// A problem of pushes that needs an operator.
 package enum PushAlert: String, Sendable, CaseIterable {
     /// APNs rejects a topic.

@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// A token bucket of pushes per day, refilled evenly, with a reserve for urgent pushes.

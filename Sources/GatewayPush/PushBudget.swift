@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// The push budget of one device.

@@ -1,5 +1,4 @@
 import GatewayCore
-import WidgetModel
 
 /// Configuration changes at run time.
 extension PushScheduler {

@@ -1,5 +1,4 @@
 import GatewayCore
-import WidgetModel
 
 extension PushScheduler {
     /// The persisted form of a client. Pushes in flight are not included: they are sent again.

@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// Parses the wait that an endpoint requests.

@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// The time since values were persisted. A running program uses its monotonic clock; across a
 /// restart only the wall clock is available, which may have been set.
 package enum TimeAway {

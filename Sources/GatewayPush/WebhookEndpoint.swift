@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// The URL of a webhook in an unambiguous form, so that every later parser finds the same host.
 package struct WebhookEndpoint: Sendable, Hashable {
     /// The fault of a URL.

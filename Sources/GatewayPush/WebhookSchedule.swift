@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// The response of a webhook endpoint.

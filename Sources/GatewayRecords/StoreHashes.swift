@@ -1,7 +1,6 @@
 import Foundation
 import GatewayCore
 import GatewaySigning
-import GatewayStorage
 
 /// The keyed hashes of a data directory, each with a key of its own: a hash that one use shows, of
 /// input that a peer chose, is worth nothing in another.

@@ -4,7 +4,6 @@ import GatewayCore
 import GatewayEngine
 import GatewayHTTP
 import GatewayOperations
-import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS

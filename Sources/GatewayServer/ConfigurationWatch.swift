@@ -1,4 +1,3 @@
-import GatewayEngine
 import GatewayOperations
 import ServiceLifecycle
 import UnixSignals

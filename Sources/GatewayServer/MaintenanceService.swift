@@ -8,7 +8,6 @@ import GatewayStorage
 import GatewayTLS
 import Logging
 import ServiceLifecycle
-import WidgetModel
 
 /// Periodic maintenance: retention, removal of unseen clients, and key rotation.
 struct MaintenanceService: Service {

@@ -2,10 +2,8 @@ import CoreMetrics
 import GatewayCluster
 import GatewayEngine
 import GatewayOperations
-import GatewaySettings
 import GatewayStorage
 import Logging
-import WidgetModel
 
 /// Opens the store in a data directory: of a gateway alone, or of a node of a cluster.
 struct StoreOpening: Sendable {

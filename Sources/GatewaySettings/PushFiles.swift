@@ -1,6 +1,5 @@
 import CurlMulti
 import Foundation
-import GatewayCore
 import GatewayPush
 import GatewaySigning
 import GatewayTLS

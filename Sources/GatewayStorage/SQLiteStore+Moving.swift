@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import GatewayCore
 
 /// A store that a cluster goes on from.
 extension SQLiteStore {

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayCore
 
 extension StoreTransaction {
     /// Repeats an operation of another store, to which this one was equal before it.

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import GatewayTestSupport
 import WidgetModel
 
 /// A fault in the record itself, to see that the judge notices it.

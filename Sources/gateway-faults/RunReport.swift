@@ -1,5 +1,4 @@
 import Foundation
-import GatewayTestSupport
 import WidgetModel
 
 /// The outcome of one row with one seed.

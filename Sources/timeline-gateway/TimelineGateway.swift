@@ -2,7 +2,6 @@ import ArgumentParser
 import CLinux
 import CurlMulti
 import Foundation
-import GatewayServer
 import WidgetModel
 
 /// Runs the command on other threads while the main thread waits. The runtime would end the main

@@ -1,7 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
 import TimelineClient
-import WidgetModel
 
 /// Commands for the configuration of a running gateway.
 struct ConfigCommand: AsyncParsableCommand {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
 import TimelineClient
-import WidgetModel
 
 /// Shows push problems that need an operator.
 struct EventsCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
+import Glibc
 import NIOCore
-import NIOPosix
 
 /// Resets its connection. It is placed before TLS, which would send a close notification.
 final class ConnectionCut: ChannelOutboundHandler {

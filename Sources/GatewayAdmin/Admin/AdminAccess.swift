@@ -1,6 +1,3 @@
-import GatewayEngine
-import WidgetModel
-
 /// Decides from a request's head alone whether it may read and act on the admin port.
 ///
 /// On loopback everyone who can open a connection may read. That must not include every web page

@@ -1,7 +1,5 @@
-import GatewayEngine
 import GatewayHTTP
 import GatewaySigning
-import GatewayTLS
 import Logging
 import NIOCore
 import NIOHTTP1

@@ -1,8 +1,6 @@
 import GatewayCore
 import GatewayDocuments
-import GatewayEngine
 import GatewayHTTP
-import GatewaySigning
 import NIOCore
 import NIOHTTP1
 import OpenMetrics

@@ -1,6 +1,5 @@
 import CurlMulti
 import GatewayDelivery
-import GatewayEngine
 import GatewaySigning
 import GatewayStorage
 import WidgetModel

@@ -1,4 +1,3 @@
-import GatewayEngine
 import GatewayHTTP
 import NIOCore
 import NIOHTTP1

@@ -1,8 +1,6 @@
-import GatewayEngine
 import GatewayHTTP
 import NIOCore
 import NIOHTTP1
-import WidgetModel
 
 /// The files of the dashboard, embedded in the program.
 enum StaticFiles {

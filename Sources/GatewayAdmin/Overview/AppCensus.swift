@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayEngine
 import WidgetModel
 
 /// The numbers of an app's clients and widgets, and some of its clients, picked at random.

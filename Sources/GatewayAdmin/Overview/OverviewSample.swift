@@ -1,4 +1,3 @@
-import GatewayCore
 import GatewayDocuments
 import GatewayEngine
 import GatewayPush

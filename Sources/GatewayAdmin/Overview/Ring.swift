@@ -1,5 +1,3 @@
-import GatewayEngine
-
 /// The most recent elements: stores a fixed number, and drops the oldest for each further one.
 struct Ring<Element: Sendable>: Sendable {
     private let countMax: Int

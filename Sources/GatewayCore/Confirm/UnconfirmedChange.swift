@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// A client's item that is stale according to the client's confirmations: the latest event that
 /// made it stale, and the keys for finding an earlier one.
 package struct UnconfirmedItem: Sendable, Equatable {

@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// The client attributes that the rules of a kind bind to: a client that lacks one depends on
 /// nothing by that rule.
 package struct AttributeNeeds: Sendable, Equatable {

@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// A key that refers to existing bytes, so that a lookup copies nothing. Valid only within the
 /// closure that lends it.
 struct EncodedKey {

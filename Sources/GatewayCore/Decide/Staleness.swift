@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// Decides staleness: a configured widget is stale exactly when the highest version of its keys is
 /// above the cursor.
 package struct Staleness {

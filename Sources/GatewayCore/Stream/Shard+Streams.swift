@@ -1,5 +1,3 @@
-import WidgetModel
-
 extension Shard {
     /// Returns everything that is stale for a client now; `nil` for an app without a catalog.
     package func poll(

@@ -1,7 +1,6 @@
 import CCurl
 import COpenSSL
 import CurlMulti
-import GatewayCore
 import GatewayPush
 
 /// One connection to APNs, used only by its pool's thread: libcurl opens and encrypts it, and an

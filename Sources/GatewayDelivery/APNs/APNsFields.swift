@@ -1,5 +1,4 @@
 import CNGHTTP2
-import GatewayCore
 import GatewayPush
 
 /// The header fields of pushes in nghttp2's format. Fields that many pushes share are made once;

@@ -1,8 +1,6 @@
 import CCurl
 import CurlMulti
-import GatewayCore
 import GatewayPush
-import GatewaySigning
 import Synchronization
 
 /// Sends pushes to one environment of APNs with one team's key, or with a certificate.

@@ -1,7 +1,5 @@
 import Foundation
-import GatewayCore
 import GatewayPush
-import WidgetModel
 
 /// One push for an ``APNsPool`` to send.
 package struct APNsPush: Sendable {

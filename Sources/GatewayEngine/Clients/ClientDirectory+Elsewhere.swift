@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayPush
 import WidgetModel
 
 /// Clients at several gateways that share a log: what the one that leads does about those of others.

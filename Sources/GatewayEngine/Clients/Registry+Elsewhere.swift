@@ -1,6 +1,4 @@
 import GatewayCore
-import Synchronization
-import WidgetModel
 
 /// What a client did at one gateway of several, since that started.
 package struct NodeContact: Sendable, Equatable, Codable {

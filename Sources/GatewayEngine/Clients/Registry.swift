@@ -1,5 +1,4 @@
 import GatewayCore
-import Synchronization
 
 /// The index of an event loop of the gateway, which has far fewer than the type allows.
 typealias LoopIndex = UInt16

@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// The conditions that listed changes meet; `nil` for any value.

@@ -1,6 +1,5 @@
 import GatewayCore
 import Synchronization
-import WidgetModel
 
 /// Lets one caller explain at a time; the others wait, and apps take turns, so that no app can keep
 /// the operators of another from an answer.

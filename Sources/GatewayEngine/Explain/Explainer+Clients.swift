@@ -1,8 +1,5 @@
 import GatewayCore
 import GatewayDocuments
-import GatewayRecords
-import GatewayStorage
-import WidgetModel
 
 /// The states of listed clients.
 extension Explainer {

@@ -1,5 +1,4 @@
 import GatewayCore
-import Synchronization
 import WidgetModel
 
 /// A judged cursor, and the epoch that was current at that moment.

@@ -1,7 +1,5 @@
 import GatewayCore
-import GatewayRecords
 import GatewayStorage
-import WidgetModel
 
 /// The log and the registrations, as the engine writes them in its store.
 ///

@@ -2,7 +2,6 @@ import CoreMetrics
 import GatewayCore
 import GatewayRecords
 import Synchronization
-import WidgetModel
 
 /// What stored rows change, for ``LogApplier``.
 enum LogEffect: Sendable {

@@ -1,7 +1,6 @@
 import Foundation
 import GatewayCore
 import GatewayRecords
-import WidgetModel
 
 /// The result of a post.
 package struct PostOutcome: Sendable, Equatable {

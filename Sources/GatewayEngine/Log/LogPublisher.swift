@@ -1,4 +1,3 @@
-import GatewayCore
 import WidgetModel
 
 /// Hands the messages of the log to every event loop, to the push loop and to the sealer of

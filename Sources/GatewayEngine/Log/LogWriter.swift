@@ -1,4 +1,3 @@
-import GatewayCore
 import GatewayStorage
 import OpenTelemetry
 import Tracing

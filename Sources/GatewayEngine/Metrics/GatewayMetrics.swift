@@ -1,5 +1,4 @@
 import CoreMetrics
-import GatewayCore
 import GatewayPush
 import OpenMetrics
 import Synchronization

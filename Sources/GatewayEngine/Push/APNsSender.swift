@@ -3,7 +3,6 @@ import GatewayCore
 import GatewayDelivery
 import GatewayPush
 import GatewaySettings
-import GatewaySigning
 import GatewayStorage
 import WidgetModel
 

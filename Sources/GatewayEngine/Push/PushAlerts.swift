@@ -1,7 +1,5 @@
-import GatewayCore
 import GatewayPush
 import Synchronization
-import WidgetModel
 
 /// Push problems that need an operator: the latest of each app, in memory. A problem that occurs
 /// repeatedly is one event with a count.

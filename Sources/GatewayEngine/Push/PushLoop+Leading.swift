@@ -1,7 +1,6 @@
 import Dispatch
 import GatewayCore
 import GatewayPush
-import GatewayRecords
 import GatewayStorage
 import NIOCore
 

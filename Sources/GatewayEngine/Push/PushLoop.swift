@@ -1,8 +1,6 @@
 import CLinux
-import CoreMetrics
 import Foundation
 import GatewayCore
-import GatewayDelivery
 import GatewayPush
 import GatewayStorage
 import Logging

@@ -1,4 +1,3 @@
-import GatewayCore
 import GatewayPush
 
 /// The outcome of a push as a word for people; `Deploy/push.md` explains each.

@@ -1,4 +1,3 @@
-import GatewayCore
 import GatewayPush
 
 /// Sends the pushes that the scheduler decides, to APNs or to a webhook.

@@ -1,9 +1,7 @@
 import Foundation
-import GatewayCore
 import GatewayDelivery
 import GatewayPush
 import GatewaySettings
-import GatewayStorage
 import Synchronization
 import WidgetModel
 

@@ -1,7 +1,6 @@
 import GatewayCore
 import Logging
 import NIOCore
-import WidgetModel
 
 /// Ends streams whose authorization was revoked.
 extension ShardLoop {

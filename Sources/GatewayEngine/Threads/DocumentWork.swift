@@ -1,5 +1,3 @@
-import GatewayCore
-
 /// Runs document work on a separate thread, apps in turn, where it could occupy a thread shared by
 /// all requests for longer than a turn may last.
 ///

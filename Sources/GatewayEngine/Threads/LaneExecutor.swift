@@ -1,5 +1,4 @@
 import CLinux
-import CoreMetrics
 import Dispatch
 import Foundation
 import GatewayCore

@@ -1,6 +1,5 @@
 import CLinux
 import CoreMetrics
-import NIOCore
 import NIOPosix
 import Synchronization
 

@@ -1,6 +1,5 @@
 import CurlMulti
 import GatewayCore
-import GatewayDelivery
 import GatewayPush
 import GatewaySettings
 import Logging

@@ -1,4 +1,3 @@
-import GatewayEngine
 import WidgetModel
 
 /// The OpenAPI document of a port, made from `openapi.yaml`.

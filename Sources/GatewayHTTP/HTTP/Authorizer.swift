@@ -4,7 +4,6 @@ import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import Logging
-import Synchronization
 import WidgetModel
 
 /// Determines the sender of a request and its permissions.

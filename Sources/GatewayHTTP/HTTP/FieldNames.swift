@@ -1,4 +1,3 @@
-import GatewayEngine
 import NIOHTTP1
 
 /// Names of header fields.

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayEngine
 import NIOCore
 
 /// Reads the simplest requests: a complete `GET` head of HTTP/1.1 with nothing after it.

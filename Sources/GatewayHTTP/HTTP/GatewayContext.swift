@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayEngine
 import GatewaySigning
 import GatewayTLS
 import NIOCore

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayEngine
 import NIOCore
 import NIOHTTP1
 import WidgetModel

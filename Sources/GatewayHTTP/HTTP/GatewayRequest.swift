@@ -1,4 +1,3 @@
-import GatewayEngine
 import GatewayTLS
 import NIOCore
 import NIOHTTP1

@@ -1,5 +1,4 @@
 import GatewayEngine
-import Logging
 import NIOHTTP1
 import OpenTelemetry
 import Tracing

@@ -1,6 +1,4 @@
-import GatewayEngine
 import NIOCore
-import NIOExtras
 import NIOHTTP2
 
 /// Tells the streams of an HTTP/2 connection that the peer has ended its side: no further request,

@@ -3,7 +3,6 @@ import GatewayEngine
 import GatewayTLS
 import NIOCore
 import NIOHTTP1
-import WidgetModel
 
 /// The transition from a request to an event stream.
 extension HTTPConnectionHandler {

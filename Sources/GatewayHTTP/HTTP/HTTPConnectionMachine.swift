@@ -1,4 +1,3 @@
-import GatewayEngine
 import NIOCore
 import NIOHTTP1
 import WidgetModel

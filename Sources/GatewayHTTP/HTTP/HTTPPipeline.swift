@@ -1,4 +1,3 @@
-import GatewayEngine
 import GatewayPush
 import GatewaySettings
 import GatewayTLS

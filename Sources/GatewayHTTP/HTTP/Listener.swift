@@ -1,4 +1,3 @@
-import GatewayEngine
 import GatewaySettings
 import GatewayTLS
 import NIOCore

@@ -1,6 +1,4 @@
-import GatewayEngine
 import NIOCore
-import NIOExtras
 import Synchronization
 
 /// The open channels, which are asked to end when the gateway stops, and the number of working

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayEngine
 import NIOHTTP1
 import WidgetModel
 

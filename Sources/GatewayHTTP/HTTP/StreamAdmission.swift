@@ -5,7 +5,6 @@ import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
-import NIOCore
 import WidgetModel
 
 /// Decides on the admission of streams and polls: the same rules for a connection's handler and for

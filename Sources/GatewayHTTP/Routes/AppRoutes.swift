@@ -2,7 +2,6 @@ import GatewayDocuments
 import GatewayEngine
 import GatewaySigning
 import NIOHTTP1
-import WidgetModel
 
 /// The routes of apps as a whole.
 extension GatewayRoutes {

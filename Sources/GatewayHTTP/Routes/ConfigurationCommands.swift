@@ -1,5 +1,4 @@
 import GatewayDocuments
-import GatewayEngine
 import WidgetModel
 
 /// The operations on the configuration that the routes offer to operators.

@@ -4,7 +4,6 @@ import GatewayEngine
 import GatewayRecords
 import GatewaySigning
 import GatewayStorage
-import GatewayTLS
 import Logging
 import NIOCore
 import NIOHTTP1

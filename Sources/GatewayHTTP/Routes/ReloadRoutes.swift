@@ -1,7 +1,6 @@
 import CoreMetrics
 import GatewayCore
 import GatewayEngine
-import GatewaySigning
 import NIOCore
 import NIOHTTP1
 import WidgetModel

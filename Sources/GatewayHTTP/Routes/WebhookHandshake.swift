@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayEngine
 import NIOHTTP1
 import WidgetModel
 

@@ -1,7 +1,6 @@
 import Foundation
 import GatewayDocuments
 import GatewaySigning
-import WidgetModel
 
 /// The options of a configuration and the contents of the files that it names, for comparison.
 package struct ConfigurationState: Sendable, Equatable {

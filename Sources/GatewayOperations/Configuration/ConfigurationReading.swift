@@ -1,8 +1,6 @@
 import Foundation
 import GatewayCore
 import GatewaySettings
-import NIOCore
-import NIOPosix
 import WidgetModel
 
 /// The merged layers of the configuration: flags over environment over file, with every fault

@@ -1,7 +1,6 @@
 import GatewaySettings
 import GatewaySigning
 import GatewayTLS
-import WidgetModel
 
 /// One option of the configuration: its key, its kind and its meaning.
 package struct ConfigurationOption: Sendable {

@@ -4,7 +4,6 @@ import GatewayCore
 import GatewayPush
 import GatewaySettings
 import GatewaySigning
-import GatewayStorage
 import GatewayTLS
 import Logging
 import NIOCore

@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewayPush
 import GatewaySettings
-import Logging
 import WidgetModel
 
 /// The process's limit on open files (RLIMIT_NOFILE).

@@ -1,4 +1,3 @@
-import GatewayCore
 import GatewayPush
 import GatewaySettings
 import WidgetModel

@@ -1,6 +1,5 @@
 import GatewaySettings
 import OpenTelemetry
-import WidgetModel
 
 extension TracingConfiguration {
     /// Reads the configuration of tracing from the layers; `nil` if they name no collector.

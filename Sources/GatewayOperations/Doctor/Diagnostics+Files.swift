@@ -1,5 +1,4 @@
 import Foundation
-import WidgetModel
 
 extension Diagnostics {
     /// The process that holds a flock(2) lock on a file; `nil` if none is visible.

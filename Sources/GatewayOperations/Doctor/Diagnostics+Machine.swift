@@ -2,7 +2,6 @@ import CLinux
 import Foundation
 import GatewayCore
 import GatewaySettings
-import WidgetModel
 
 extension Diagnostics {
     // MARK: Ports

@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// Documents at the limits that the gateway has without configuration.
 enum AttackDocuments {
     static let registrationBytesMax = 256 * 1024

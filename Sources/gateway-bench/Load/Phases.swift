@@ -1,4 +1,3 @@
-import GatewayTestSupport
 import Glibc
 import OpenMetrics
 

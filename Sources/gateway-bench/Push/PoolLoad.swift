@@ -1,6 +1,5 @@
 import CurlMulti
 import Foundation
-import GatewayCore
 import GatewayDelivery
 import GatewayPush
 import GatewayTLS

@@ -1,5 +1,4 @@
 import GatewayTestSupport
-import WidgetModel
 
 /// A client of the campaign: its widgets, its cursor, and the way it listens.
 final class FaultClient: Sendable {

@@ -1,6 +1,5 @@
 import GatewaySigning
 import GatewayTestSupport
-import WidgetModel
 
 /// Checks signatures against the keys that a gateway publishes.
 ///

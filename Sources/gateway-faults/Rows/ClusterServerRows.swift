@@ -1,6 +1,5 @@
 import ClusterTestSupport
 import Foundation
-import GatewayCluster
 import GatewayTestSupport
 
 /// Faults of the servers of a cluster, and of the ways to them.

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import TimelineClient
 import TimelineClientHTTP
-import WidgetModel
 
 /// The options of an audit of several nodes.
 struct AuditOptions: ParsableArguments {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import TimelineClient
-import TimelineClientHTTP
 import WidgetModel
 
 /// Plays many devices against a gateway.

@@ -1,4 +1,3 @@
-import TimelineClient
 import WidgetModel
 
 /// The widgets that each simulated device has placed, and which of them a change concerns.

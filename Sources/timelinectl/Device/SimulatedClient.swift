@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import GatewaySigning
 import TimelineClient
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import Foundation
 import TimelineClient
-import WidgetModel
 
 /// A demonstration of the character game from its first launch: a backend, an iPhone, an iPad and a
 /// watch.
