@@ -94,18 +94,6 @@ extension StoreTransaction {
         record(.putCatalog(CatalogRow(app: app, sequence: sequence, payload: payload)))
     }
 
-    /// Returns the newest catalog of an app.
-    package mutating func catalog(app: String) throws -> CatalogRow? {
-        try reading { db in
-            let statement = try db.cachedStatement(
-                sql: """
-                    SELECT app, sequence, payload FROM catalog
-                    WHERE app = ? ORDER BY sequence DESC LIMIT 1
-                    """)
-            return try Row.fetchOne(statement, arguments: [app]).map(CatalogRow.init)
-        }
-    }
-
     /// Opens an epoch at the end of the log, including rows of this transaction.
     ///
     /// - Parameters:

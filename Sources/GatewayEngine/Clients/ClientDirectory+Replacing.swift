@@ -42,12 +42,12 @@ extension ClientDirectory {
             // Another gateway may have put it a moment ago.
             _ = try await log.barrier()
         }
-        var version = try await log.registration(key)
+        var payload = try await log.registration(key)
         for _ in 0..<Self.replacementAttemptsMax {
-            let size = documentBytes + (version?.payload.count ?? 0)
+            let size = documentBytes + (payload?.count ?? 0)
             let (base, made) = try await documents.run(.bytes(size), for: key.app) {
                 let base = try RegistrationBase(
-                    version: version, ruleSet: catalogs.ruleSet(of: key.app))
+                    payload: payload, ruleSet: catalogs.ruleSet(of: key.app))
                 return (base, try await replacement(base))
             }
             guard let made else { return nil }
@@ -56,7 +56,7 @@ extension ClientDirectory {
             switch try await log.put(update) {
             case .stored(let isNew, let position):
                 return Replaced(replacement: made, isNew: isNew, position: position)
-            case .outdated(let current): version = current
+            case .outdated(let current): payload = current
             }
         }
         throw EngineError.busy(.registrationChanges)

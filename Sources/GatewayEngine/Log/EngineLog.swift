@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import GatewayStorage
 
@@ -90,12 +91,11 @@ package final class EngineLog: Sendable {
 
     /// Returns a registration as it is stored; `nil` if there is none. Reads without the writer's
     /// thread.
-    package func registration(_ key: ClientKey) async throws -> RegistrationVersion? {
+    package func registration(_ key: ClientKey) async throws -> Data? {
         // Most clients that register are new; the writer checks again.
         guard jobs.registry.record(key) != nil else { return nil }
         do {
-            return try await store.registration(app: key.app, client: key.client)
-                .map { RegistrationVersion(payload: $0.payload) }
+            return try await store.registration(app: key.app, client: key.client)?.payload
         } catch let error as StoreError {
             throw EngineError.store(error)
         }
@@ -107,7 +107,7 @@ package final class EngineLog: Sendable {
     /// - Throws: ``EngineError/quota(_:)`` if the app has the maximum number of clients.
     package func put(_ update: RegistrationUpdate) async throws -> RegistrationUpdate.Outcome {
         let bytes =
-            update.replacement.payload.count + (update.base.version?.payload.count ?? 0)
+            update.replacement.payload.count + (update.base.payload?.count ?? 0)
         let stored = try await writer.write(for: .app(update.key.app), cost: 1_024 + bytes) {
             try self.jobs.put(update, &$0)
         }

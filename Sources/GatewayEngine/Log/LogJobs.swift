@@ -5,7 +5,7 @@ import GatewayRecords
 import GatewayStorage
 import WidgetModel
 
-/// What each write adds to the log, decided in the turn of the writer: the same for every store.
+/// What each write adds to the log, decided in the turn of the writer.
 ///
 /// Each method throws, or returns a result that says so, if nothing is written.
 package struct LogJobs: Sendable {
@@ -18,18 +18,16 @@ package struct LogJobs: Sendable {
     let epochsMax: Int
 
     /// Puts what a job wrote in force once it is durable.
-    private func applying<Turn: LogTurn & ~Copyable>(
-        _ effect: LogEffect, _ turn: inout Turn
-    ) {
+    private func applying(_ effect: LogEffect, _ turn: inout StoreTransaction) {
         let head = turn.nextSequence - 1
         turn.afterCommit { applier.apply(effect, head: head) }
         turn.afterEffects { applier.publish() }
     }
 
     /// Appends an entry that is not caused by an event.
-    private func append<Turn: LogTurn & ~Copyable>(
+    private func append(
         _ type: LogEntryType, _ body: LogEntry.Body, app: String, payload: Data = Data(),
-        _ turn: inout Turn
+        _ turn: inout StoreTransaction
     ) throws -> LogEntry {
         let acceptedAt = clock.wallMilliseconds()
         let sequence = try turn.append(
@@ -45,8 +43,8 @@ package struct LogJobs: Sendable {
     private static let reusedMax = 8
 
     /// Appends the events of a post; see ``EngineLog/append(_:to:trace:)-(DecidedPost,_,_)``.
-    package func post<Turn: LogTurn & ~Copyable>(
-        _ post: DecidedPost, to app: String, trace: PostTrace?, _ turn: inout Turn
+    package func post(
+        _ post: DecidedPost, to app: String, trace: PostTrace?, _ turn: inout StoreTransaction
     ) throws -> PostOutcome? {
         let began = trace == nil ? 0 : GatewayTracing.now
         let entry = catalogs.entry(of: app, before: turn.nextSequence)
@@ -95,9 +93,9 @@ package struct LogJobs: Sendable {
     }
 
     /// Returns the events of a post that the log does not contain, with their decisions.
-    private func fresh<Turn: LogTurn & ~Copyable>(
+    private func fresh(
         of post: DecidedPost, app: String, after removal: UInt64,
-        counting outcome: inout PostOutcome, _ turn: inout Turn
+        counting outcome: inout PostOutcome, _ turn: inout StoreTransaction
     ) throws -> [(index: Int, decision: RuleSet.Decision)] {
         let isBatch = post.events.count > 1
         var fresh: [(index: Int, decision: RuleSet.Decision)] = []
@@ -144,8 +142,8 @@ package struct LogJobs: Sendable {
 
     // MARK: Reloads, catalogs and apps
 
-    package func reload<Turn: LogTurn & ~Copyable>(
-        _ scope: ReloadScope, of app: String, trace: ReloadTrace?, _ turn: inout Turn
+    package func reload(
+        _ scope: ReloadScope, of app: String, trace: ReloadTrace?, _ turn: inout StoreTransaction
     ) throws -> UInt64 {
         guard let ruleSet = catalogs.entry(of: app, before: turn.nextSequence).ruleSet else {
             throw EngineError.unknownApp
@@ -167,8 +165,8 @@ package struct LogJobs: Sendable {
         return entry.sequence
     }
 
-    package func put<Turn: LogTurn & ~Copyable>(
-        _ upload: CatalogUpload, _ turn: inout Turn
+    package func put(
+        _ upload: CatalogUpload, _ turn: inout StoreTransaction
     ) throws -> CatalogOutcome? {
         let app = upload.app
         let current = catalogs.entry(of: app, before: turn.nextSequence)
@@ -192,8 +190,8 @@ package struct LogJobs: Sendable {
         return CatalogOutcome(document: document, isNew: current.document == nil)
     }
 
-    package func removeApp<Turn: LogTurn & ~Copyable>(
-        _ app: String, _ turn: inout Turn
+    package func removeApp(
+        _ app: String, _ turn: inout StoreTransaction
     ) throws -> (sequence: UInt64, clients: Int) {
         guard catalogs.entry(of: app, before: turn.nextSequence).document != nil else {
             throw EngineError.unknownApp
@@ -208,11 +206,11 @@ package struct LogJobs: Sendable {
     /// Opens an epoch.
     ///
     /// - Parameter epoch: Its name; its ordinal is the least allowed one.
-    package func openEpoch<Turn: LogTurn & ~Copyable>(
-        _ epoch: EpochID, voidsOlder: Bool, _ turn: inout Turn
+    package func openEpoch(
+        _ epoch: EpochID, voidsOlder: Bool, _ turn: inout StoreTransaction
     ) throws {
         let row = try turn.openEpoch(
-            id: UInt64(epoch.nonce), atLeast: Int64(epoch.ordinal), at: nil,
+            id: UInt64(epoch.nonce), atLeast: Int64(epoch.ordinal),
             now: clock.wallMilliseconds(), voidsOlder: voidsOlder, kept: epochsMax)
         applying(.epoch(EpochLedger.Epoch(row), voidsOlder: voidsOlder), &turn)
     }
@@ -223,17 +221,16 @@ package struct LogJobs: Sendable {
     package enum Stored: Sendable {
         case stored(isNew: Bool, ShardReceipts)
         /// Another registration or other rules are in force than it was made from.
-        case outdated(RegistrationVersion?)
+        case outdated(Data?)
     }
 
-    package func put<Turn: LogTurn & ~Copyable>(
-        _ update: RegistrationUpdate, _ turn: inout Turn
+    package func put(
+        _ update: RegistrationUpdate, _ turn: inout StoreTransaction
     ) throws -> Stored {
         let (key, made) = (update.key, update.replacement)
-        let current = try turn.registration(app: key.app, client: key.client)
-            .map { RegistrationVersion(payload: $0.payload) }
+        let current = try turn.registration(app: key.app, client: key.client)?.payload
         let ruleSet = catalogs.entry(of: key.app, before: turn.nextSequence).ruleSet
-        guard current == update.base.version, ruleSet === update.base.ruleSet else {
+        guard current == update.base.payload, ruleSet === update.base.ruleSet else {
             return .outdated(current)
         }
         if current == nil {
@@ -257,9 +254,7 @@ package struct LogJobs: Sendable {
     }
 
     /// Puts the removal of clients in force whose rows a job deleted; returns their number.
-    package func removed<Turn: LogTurn & ~Copyable>(
-        _ keys: [ClientKey], _ turn: inout Turn
-    ) -> Int {
+    package func removed(_ keys: [ClientKey], _ turn: inout StoreTransaction) -> Int {
         if !keys.isEmpty { applying(.clientsRemoved(keys), &turn) }
         return keys.count
     }

@@ -3,19 +3,6 @@ import GatewayCore
 import GatewayRecords
 import WidgetModel
 
-/// A registration as it is stored, with the version that a write names as its base.
-package struct RegistrationVersion: Sendable, Equatable {
-    /// The registration in stored form.
-    package let payload: Data
-    /// The version, where a store counts them; else 0, and the payload is compared.
-    package let revision: Int64
-
-    package init(payload: Data, revision: Int64 = 0) {
-        self.payload = payload
-        self.revision = revision
-    }
-}
-
 /// A registration that is to be stored.
 package struct RegistrationUpdate: Sendable {
     package let key: ClientKey
@@ -33,23 +20,23 @@ package struct RegistrationUpdate: Sendable {
         /// It is in force from `position` on.
         case stored(isNew: Bool, position: UInt64)
         /// Nothing was written, because the registration or the rules that it was made from are not
-        /// in force.
-        case outdated(RegistrationVersion?)
+        /// in force. The registration in force, as it is stored.
+        case outdated(Data?)
     }
 }
 
 /// The registration and the rules that a replacement is based on.
 package struct RegistrationBase: Sendable {
     /// The registration as it is stored; `nil` for a client that is not registered.
-    package let version: RegistrationVersion?
+    package let payload: Data?
     /// The registration, decoded.
     let stored: StoredRegistration?
     /// The rules of the app; `nil` for an app without a catalog.
     package let ruleSet: RuleSet?
 
-    init(version: RegistrationVersion?, ruleSet: RuleSet?) throws {
-        self.version = version
-        stored = try version.map { try StoredRegistration($0.payload, limits: .none) }
+    init(payload: Data?, ruleSet: RuleSet?) throws {
+        self.payload = payload
+        stored = try payload.map { try StoredRegistration($0, limits: .none) }
         self.ruleSet = ruleSet
     }
 }
