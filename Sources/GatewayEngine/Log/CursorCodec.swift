@@ -23,37 +23,12 @@ package struct JudgedCursor: Sendable {
     }
 }
 
-/// The history that cursors belong to.
-package protocol CursorHistory: Sendable {
-    /// The epoch of the cursors issued now.
-    var epoch: EpochID { get }
-
-    /// Returns the identity that a cursor at `sequence` carries.
-    ///
-    /// - Parameter epoch: The epoch in which the position was found.
-    func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID
-
-    /// The number of cursors that proved that the log lost a tail.
-    var aheadCount: UInt64 { get }
-
-    /// Whether ``judge(_:)`` can answer for a cursor without asking elsewhere.
-    func isKnown(_ cursor: Cursor) -> Bool
-
-    /// Returns once ``judge(_:)`` can answer for a cursor.
-    ///
-    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be found out now.
-    func find(_ cursor: Cursor) async throws
-
-    /// Returns where a client that presents a genuine cursor resumes.
-    func judge(_ cursor: Cursor) -> JudgedCursor
-}
-
 /// Encodes the cursors that the gateway issues and judges those that come back.
 package final class CursorCodec: Sendable {
     private let seal: CursorSeal
-    private let history: any CursorHistory
+    private let history: EpochHistory
 
-    package init(seal: CursorSeal, history: any CursorHistory) {
+    package init(seal: CursorSeal, history: EpochHistory) {
         self.seal = seal
         self.history = history
     }

@@ -11,7 +11,7 @@ import WidgetModel
 /// A cursor may prove that the log lost a tail, and that clients that resumed before it missed a
 /// notification. From that moment all epochs are void, and a new one replaces them. Its cursors are
 /// issued only when it is on disk; after a crash before that, no cursor of the epoch exists.
-package final class EpochHistory: CursorHistory {
+package final class EpochHistory: Sendable {
     private struct State {
         var ledger: EpochLedger
         /// The era of what is answered now: the ledger's, or the previous one while that is being
@@ -62,11 +62,16 @@ package final class EpochHistory: CursorHistory {
         state.withLock { $0.onLostTail = body }
     }
 
+    /// The epoch of the cursors issued now.
     package var epoch: EpochID { state.withLock { $0.era } }
 
-    package var aheadCount: UInt64 { ahead.value }
+    /// The number of cursors that proved that the log lost a tail.
+    var aheadCount: UInt64 { ahead.value }
 
-    package func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID {
+    /// Returns the identity that a cursor at `sequence` carries.
+    ///
+    /// - Parameter epoch: The epoch in which the position was found.
+    func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID {
         let issued = EpochID(packed: issued.load(ordering: .acquiring))
         // A position of one era gets no name of another: while one begins, that of its own.
         guard epoch.ordinal == eraOrdinal.load(ordering: .relaxed),
@@ -75,12 +80,16 @@ package final class EpochHistory: CursorHistory {
         return issued
     }
 
-    package func isKnown(_ cursor: Cursor) -> Bool {
+    /// Whether ``judge(_:)`` can answer for a cursor without asking elsewhere.
+    func isKnown(_ cursor: Cursor) -> Bool {
         guard find != nil else { return true }
         return state.withLock { $0.ledger.verdict(on: cursor, head: head()) != .provesLostTail }
     }
 
-    package func find(_ cursor: Cursor) async throws {
+    /// Returns once ``judge(_:)`` can answer for a cursor.
+    ///
+    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be found out now.
+    func find(_ cursor: Cursor) async throws {
         if let find, !isKnown(cursor) { try await find() }
     }
 
@@ -106,6 +115,7 @@ package final class EpochHistory: CursorHistory {
         issued.store(epoch.id.packed, ordering: .releasing)
     }
 
+    /// Returns where a client that presents a genuine cursor resumes.
     package func judge(_ cursor: Cursor) -> JudgedCursor {
         let report = report
         let (judged, lostTail) = state.withLock { state in
