@@ -87,12 +87,11 @@ package final class PostgresServer: Sendable {
 
     package var host: String { directory }
 
-    /// Returns the address of this server and of others.
+    /// Returns the address of this server.
     package func address(
-        user: String = "postgres", database: String = "postgres", and others: PostgresServer...
+        user: String = "postgres", database: String = "postgres"
     ) throws -> PostgresAddress {
-        let hosts = ([self] + others).map(\.host).joined(separator: ",")
-        return try PostgresAddress("host=\(hosts) port=\(port) user=\(user) dbname=\(database)")
+        try PostgresAddress("host=\(host) port=\(port) user=\(user) dbname=\(database)")
     }
 
     /// The address of this server, also where it is a standby.
@@ -201,16 +200,6 @@ package final class PostgresServer: Sendable {
             (try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8))
             ?? ""
         return [pid] + children.split(separator: " ").compactMap { Int32($0) }
-    }
-
-    /// Has a standby follow its primary no more; returns when it has stopped.
-    package func detach() throws {
-        let connection = try Self.connect(readOnlyAddress())
-        try connection.execute("ALTER SYSTEM SET primary_conninfo = ''")
-        try connection.execute("SELECT pg_reload_conf()")
-        try blockUntil("the standby stopped") {
-            try connection.rows("SELECT 1 FROM pg_stat_wal_receiver").isEmpty
-        }
     }
 
     /// Makes a standby the primary; returns when it takes writes.
