@@ -52,12 +52,9 @@ struct AttemptsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let service = GatewayService(connection: try options.connection(), app: try app.required())
-        do throws(GatewayFailure) {
+        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
             let answer = try await service.json("GET", "\(service.base)/attempts?\(query)")
             try Terminal.print(answer.value, as: options.form, text: Self.text)
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 

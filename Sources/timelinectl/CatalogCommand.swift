@@ -42,8 +42,7 @@ struct CatalogCommand: AsyncParsableCommand {
             guard let app = try app.stated() ?? document.app else {
                 throw ValidationError("the catalog names no app; set it with --app")
             }
-            let service = GatewayService(connection: try options.connection(), app: app)
-            do throws(GatewayFailure) {
+            try await options.withService(of: app) { service throws(GatewayFailure) in
                 let answer = try await service.document(
                     "PUT", "\(service.base)/catalog", body: document.bytes,
                     contentType: document.mediaType,
@@ -51,8 +50,6 @@ struct CatalogCommand: AsyncParsableCommand {
                 try Terminal.print(answer.value, as: options.form) { (taken: CatalogTaken) in
                     Self.text(taken, etag: answer.head["etag"])
                 }
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
 
@@ -81,9 +78,7 @@ extension CatalogCommand {
         @OptionGroup var app: AppOption
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 let response = try await service.answer(
                     to: GatewayRequest(
                         method: "GET", target: "\(service.base)/catalog",
@@ -91,8 +86,6 @@ extension CatalogCommand {
                         responseBytesMax: 16 << 20))
                 let text = String(decoding: response.body, as: UTF8.self)
                 Terminal.print(text.hasSuffix("\n") ? String(text.dropLast()) : text)
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
     }
@@ -133,15 +126,12 @@ extension CatalogCommand {
             guard let app = try app.stated() ?? document.app else {
                 throw ValidationError("the catalog names no app; set it with --app")
             }
-            let service = GatewayService(connection: try options.connection(), app: app)
-            do throws(GatewayFailure) {
+            try await options.withService(of: app) { service throws(GatewayFailure) in
                 let answer = try await service.document(
                     "POST", "\(service.base)/catalog/diff?since=\(since)", body: document.bytes,
                     contentType: document.mediaType)
                 try Terminal.print(
                     answer.value, as: options.form, text: ExplanationText.difference)
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
     }

@@ -45,16 +45,13 @@ struct ChangesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let service = GatewayService(connection: try options.connection(), app: try app.required())
-        let cursor = before.map { "&before=\($0)" } ?? ""
-        do throws(GatewayFailure) {
+        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
+            let cursor = before.map { "&before=\($0)" } ?? ""
             let answer = try await service.json(
                 "GET", "\(service.base)/changes?limit=\(limit)\(cursor)")
             try Terminal.print(answer.value, as: options.form) { (page: ChangePage) in
                 text(page)
             }
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 

@@ -60,13 +60,9 @@ struct ClientsCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 let answer = try await service.json("GET", "\(service.base)/clients?\(query)")
                 try Terminal.print(answer.value, as: options.form, text: Self.text)
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
 
@@ -133,13 +129,9 @@ struct ClientsCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 let answer = try await service.json("GET", service.base(ofClient: client))
                 Terminal.print(answer.value.text)
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
     }
@@ -167,15 +159,11 @@ struct ClientsCommand: AsyncParsableCommand {
             guard Identifier.isValid(client) else {
                 throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
             }
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 // Deleting what is not there succeeds, but a person may have mistyped.
                 _ = try await service.json("GET", service.base(ofClient: client))
                 _ = try await service.json("DELETE", service.base(ofClient: client))
                 Terminal.print("deleted \(client)")
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
     }
@@ -204,10 +192,8 @@ struct ClientsCommand: AsyncParsableCommand {
         var yes = false
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            let target = "\(service.base)/clients?attribute=\(attribute.encoded)"
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
+                let target = "\(service.base)/clients?attribute=\(attribute.encoded)"
                 if yes {
                     let answer = try await service.json("DELETE", target)
                     try Terminal.print(answer.value, as: options.form) { (done: ErasedClients) in
@@ -218,8 +204,6 @@ struct ClientsCommand: AsyncParsableCommand {
                     let page = try ClientPage(answer: answer.value)
                     Terminal.print(Self.preview(page), as: options.form) { Self.text(page) }
                 }
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
 

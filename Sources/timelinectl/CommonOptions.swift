@@ -34,6 +34,18 @@ struct CommonOptions: ParsableArguments {
         }
     }
 
+    /// Calls `body` with the gateway's service for an app; prints why it failed in the chosen form.
+    func withService(
+        of app: String, _ body: (GatewayService) async throws(GatewayFailure) -> Void
+    ) async throws {
+        let service = GatewayService(connection: try connection(), app: app)
+        do throws(GatewayFailure) {
+            try await body(service)
+        } catch {
+            throw Terminal.fail(error, as: form)
+        }
+    }
+
     /// The configuration of a connection to the gateway, with the caller's credentials.
     ///
     /// - Throws: `ValidationError` if the gateway's address is not stated.

@@ -75,12 +75,9 @@ struct ConfigCommand: AsyncParsableCommand {
 
 /// Sends a configuration request to a gateway and prints the differences.
 private func ask(_ what: String, _ document: [UInt8]?, _ options: CommonOptions) async throws {
-    let service = GatewayService(connection: try options.connection(), app: "*")
-    do throws(GatewayFailure) {
+    try await options.withService(of: "*") { service throws(GatewayFailure) in
         let answer = try await service.document(
             "POST", "/v1/configuration/\(what)", body: document, contentType: "application/yaml")
         try Terminal.print(answer.value, as: options.form, text: ConfigCommand.text)
-    } catch {
-        throw Terminal.fail(error, as: options.form)
     }
 }

@@ -21,12 +21,9 @@ struct EventsCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
 
     func run() async throws {
-        let service = GatewayService(connection: try options.connection(), app: try app.required())
-        do throws(GatewayFailure) {
+        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
             let answer = try await service.json("GET", "\(service.base)/events")
             try Terminal.print(answer.value, as: options.form, text: Self.text)
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 

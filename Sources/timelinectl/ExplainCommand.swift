@@ -102,15 +102,11 @@ struct ExplainCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 let answer = try await service.json(
                     "GET", "\(service.base)/clients/\(client)/explain"
                 ).value
                 try Terminal.print(answer, as: options.form, text: ExplanationText.client)
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
     }

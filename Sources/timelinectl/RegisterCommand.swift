@@ -35,13 +35,10 @@ struct RegisterCommand: AsyncParsableCommand {
         } catch {
             throw ValidationError("the registration is not JSON: \(error)")
         }
-        let service = GatewayService(connection: try options.connection(), app: try app.required())
-        do throws(GatewayFailure) {
+        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
             let answer = try await service.json(
                 "PUT", service.base(ofClient: client.client), body: registration)
             try Terminal.print(answer.value, as: options.form, text: Self.text)
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 

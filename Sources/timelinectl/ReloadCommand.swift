@@ -37,12 +37,9 @@ struct ReloadCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let service = GatewayService(connection: try options.connection(), app: try app.required())
-        do throws(GatewayFailure) {
+        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
             let answer = try await service.json("POST", "\(service.base)/reloads", body: body)
             try Terminal.print(answer.value, as: options.form, text: Self.text)
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 

@@ -27,14 +27,11 @@ struct ResendCommand: AsyncParsableCommand {
     var channel: NotificationChannel
 
     func run() async throws {
-        let service = GatewayService(connection: try options.connection(), app: try app.required())
-        do throws(GatewayFailure) {
+        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
             let answer = try await service.json(
                 "POST", "\(service.base(ofClient: client.client))/pushes",
                 body: ["channel": .string(channel.rawValue)])
             try Terminal.print(answer.value, as: options.form, text: Self.text)
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 

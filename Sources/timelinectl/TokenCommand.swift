@@ -42,15 +42,11 @@ struct TokenCommand: AsyncParsableCommand {
         var ttl = "1h"
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            do throws(GatewayFailure) {
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 let answer = try await service.json("POST", "\(service.base)/tokens", body: body)
                 try Terminal.print(answer.value, as: options.form) { (issued: IssuedToken) in
                     issued.token
                 }
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
 

@@ -29,8 +29,7 @@ struct KeysCommand: AsyncParsableCommand {
     var admin: String?
 
     func run() async throws {
-        let service = GatewayService(connection: try options.connection(), app: "*")
-        do throws(GatewayFailure) {
+        try await options.withService(of: "*") { service throws(GatewayFailure) in
             let response = try await service.answer(
                 to: GatewayRequest(target: "/.well-known/jwks.json"))
             let states = try await states()
@@ -43,8 +42,6 @@ struct KeysCommand: AsyncParsableCommand {
                 Terminal.complain("timelinectl: \(fault)")
                 Foundation.exit(ExitStatus.unverified.rawValue)
             }
-        } catch {
-            throw Terminal.fail(error, as: options.form)
         }
     }
 
