@@ -37,7 +37,7 @@ package struct EngineServices: Sendable {
     }
 }
 
-/// The state from which an engine applies the log.
+/// The state from which an engine applies the log, as of one position.
 package struct StartState: Sendable {
     /// The shard that every event loop starts with: the versions of all keys, and no stream.
     package let shard: Shard
@@ -46,16 +46,6 @@ package struct StartState: Sendable {
     /// The catalogs in force.
     package let catalogs: CatalogState
     package let hashes: StoreHashes
-
-    /// Creates a state whose parts are as of one position.
-    package init(
-        shard: Shard, compactor: VersionCompactor, catalogs: CatalogState, hashes: StoreHashes
-    ) {
-        self.shard = shard
-        self.compactor = compactor
-        self.catalogs = catalogs
-        self.hashes = hashes
-    }
 }
 
 /// The parts of an engine that apply the log, built before the log itself.

@@ -7,11 +7,6 @@ package struct UnreadableRow: Error, CustomStringConvertible {
     /// The reason why it cannot be read.
     let reason: String
 
-    package init(row: String, reason: String) {
-        self.row = row
-        self.reason = reason
-    }
-
     package var description: String {
         "the store is damaged: \(row) cannot be read (\(reason)); check the disk, then restore a "
             + "backup with `timelinectl restore`"

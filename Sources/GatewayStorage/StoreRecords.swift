@@ -99,11 +99,6 @@ package struct RegistrationPage: Sendable {
     package let rows: [RegistrationRow]
     /// Whether there are more after the last row.
     package let hasMore: Bool
-
-    package init(rows: [RegistrationRow], hasMore: Bool) {
-        self.rows = rows
-        self.hasMore = hasMore
-    }
 }
 
 /// An epoch: the part of the log written by one start of the gateway.

@@ -33,17 +33,6 @@ struct AppliedPost: Sendable {
     let acceptedAt: Int64
     let traced: PostTrace.Decided?
 
-    init(
-        messages: [LogMessage], decisions: [(sequence: UInt64, decision: RuleSet.Decision)],
-        ruleSet: RuleSet, acceptedAt: Int64, traced: PostTrace.Decided?
-    ) {
-        self.messages = messages
-        self.decisions = decisions
-        self.ruleSet = ruleSet
-        self.acceptedAt = acceptedAt
-        self.traced = traced
-    }
-
     /// Adds the changes behind these.
     mutating func append(_ other: AppliedPost) {
         messages += other.messages

@@ -44,9 +44,4 @@ package struct CatalogOutcome: Sendable {
     package let document: CatalogDocument
     /// Whether the app had no catalog before.
     package let isNew: Bool
-
-    package init(document: CatalogDocument, isNew: Bool) {
-        self.document = document
-        self.isNew = isNew
-    }
 }

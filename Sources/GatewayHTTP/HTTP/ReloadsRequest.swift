@@ -14,20 +14,10 @@ struct ReloadsRequest: Equatable {
     /// Whether the request asks for an event stream.
     var wantsStream: Bool
     /// The fields by which proxies state the address of the client.
-    var forwarded: [String]
+    var forwarded: [String] = []
+}
 
-    init(
-        path: String, authorization: String?, lastEventID: String?, registration: String? = nil,
-        wantsStream: Bool, forwarded: [String] = []
-    ) {
-        self.path = path
-        self.authorization = authorization
-        self.lastEventID = lastEventID
-        self.registration = registration
-        self.wantsStream = wantsStream
-        self.forwarded = forwarded
-    }
-
+extension ReloadsRequest {
     /// Reads a request's head.
     init(_ head: HTTPRequestHead) {
         path = head.uri

@@ -23,15 +23,9 @@ package struct FileWatch {
         }
     }
 
-    private var known: [String: Print?]
+    private var known: [String: Print?] = [:]
 
-    /// Creates a watch.
-    ///
-    /// - Parameter known: The state of each file just before it was read, so that a change since
-    ///   then is noticed.
-    package init(known: [String: Print?] = [:]) {
-        self.known = known
-    }
+    package init() {}
 
     /// Checks the files; returns whether any has changed since the last check or, for a file that
     /// was not included then, since it was read.
