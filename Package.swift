@@ -261,13 +261,6 @@ let package = Package(
             dependencies: [
                 "CurlMulti", "GatewayCore", "GatewaySigning", "GatewayTLS", "WidgetModel",
             ]),
-        // A gateway inside the process of the tests.
-        .target(
-            name: "ServerTestSupport",
-            dependencies: [
-                "GatewayDelivery", "GatewayEngine", "GatewayOperations", "GatewayServer",
-                "GatewayTestSupport", "WidgetModel",
-            ]),
         .target(
             name: "ClusterTestSupport",
             dependencies: [
@@ -346,8 +339,9 @@ let package = Package(
         .testTarget(
             name: "ProcessTests",
             dependencies: [
-                "APNsSimulator", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
-                "ServerTestSupport", "WidgetModel", "timeline-gateway", "timelinectl",
+                "APNsSimulator", "GatewayDelivery", "GatewayEngine", "GatewayOperations",
+                "GatewayServer", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
+                "WidgetModel", "timeline-gateway", "timelinectl",
             ]),
         .testTarget(
             name: "HardeningTests",

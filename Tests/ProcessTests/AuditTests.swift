@@ -1,6 +1,5 @@
 import Foundation
 import GatewayTestSupport
-import ServerTestSupport
 import Testing
 import WidgetModel
 

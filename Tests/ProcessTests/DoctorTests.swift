@@ -1,7 +1,6 @@
 import APNsSimulator
 import Foundation
 import GatewayTestSupport
-import ServerTestSupport
 import Testing
 import WidgetModel
 

@@ -1,5 +1,4 @@
 import GatewayTestSupport
-import ServerTestSupport
 import Testing
 
 /// Tests of whole gateways: one at a time, because each needs the machine to itself, and on threads

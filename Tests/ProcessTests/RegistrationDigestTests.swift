@@ -1,5 +1,4 @@
 import GatewayTestSupport
-import ServerTestSupport
 import Testing
 import WidgetModel
 

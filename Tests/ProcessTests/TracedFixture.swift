@@ -1,6 +1,5 @@
 import GatewayTLS
 import GatewayTestSupport
-import ServerTestSupport
 import WidgetModel
 
 /// A gateway that sends traces to a collector, and its directory.

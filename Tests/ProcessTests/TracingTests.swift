@@ -2,7 +2,6 @@ import APNsSimulator
 import Foundation
 import GatewayTLS
 import GatewayTestSupport
-import ServerTestSupport
 import Testing
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import Foundation
 import GatewayTestSupport
-import ServerTestSupport
 import Synchronization
 import Testing
 import WidgetModel

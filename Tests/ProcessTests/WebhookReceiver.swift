@@ -1,7 +1,6 @@
 import Foundation
 import GatewayTLS
 import GatewayTestSupport
-import ServerTestSupport
 import Testing
 import WidgetModel
 

@@ -14,7 +14,7 @@ import WidgetModel
 /// blocks its thread stops no gateway, unless it blocks one of the shared ones.
 ///
 /// It stops, behind the test's back, when this value goes.
-package final class LocalGateway: TestGateway {
+final class LocalGateway: TestGateway {
     private struct State {
         var opened: (url: String, ports: GatewayPorts)?
         var exit: GatewayProcessExit?
@@ -24,11 +24,11 @@ package final class LocalGateway: TestGateway {
         var logTail: String { log.suffix(30).joined() }
     }
 
-    package let url: String
-    package let data: String
-    package let adminPort: Int
+    let url: String
+    let data: String
+    let adminPort: Int
     /// The port for probes; 0 if there is none.
-    package let probePort: Int
+    let probePort: Int
     private let clock: HeldClock?
     private let ownsData: Bool
     private let state: TestHTTPMonitor<State>
@@ -45,7 +45,7 @@ package final class LocalGateway: TestGateway {
     ///     services. Default: the system's.
     /// - Throws: The gateway's own error, or ``TestFailure`` with the end of its log when it does
     ///   not start.
-    package init(
+    init(
         _ configuration: GatewayTestSupport.GatewayConfiguration? = nil,
         admin: String = "127.0.0.1:0", environment: [String: String] = [:], clock: HeldClock? = nil
     ) throws {
@@ -108,18 +108,18 @@ package final class LocalGateway: TestGateway {
         }
     }
 
-    package var ca: String { data + "/certs/ca.pem" }
+    var ca: String { data + "/certs/ca.pem" }
 
-    package var admin: String { "127.0.0.1:\(adminPort)" }
+    var admin: String { "127.0.0.1:\(adminPort)" }
 
-    package var standardErrorTail: String { state.update { $0.logTail } }
+    var standardErrorTail: String { state.update { $0.logTail } }
 
-    package var wallSeconds: Int64 {
+    var wallSeconds: Int64 {
         clock.map { $0.wall / 1_000 } ?? Int64(Date().timeIntervalSince1970)
     }
 
     @discardableResult
-    package func terminate() -> GatewayProcessExit? {
+    func terminate() -> GatewayProcessExit? {
         stops.yield()
         return state.wait(seconds: Patience.seconds) { $0.exit }
     }

@@ -1,11 +1,13 @@
+import GatewayTestSupport
+
 /// Runs every job of a task on a thread of its own instead of one of the few that all tasks share.
-package final class OwnThreadExecutor: TaskExecutor {
+final class OwnThreadExecutor: TaskExecutor {
     /// The executor of any task.
-    package static let shared = OwnThreadExecutor()
+    static let shared = OwnThreadExecutor()
 
     private init() {}
 
-    package func enqueue(_ job: consuming ExecutorJob) {
+    func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         onThread(stackBytes: 8 << 20) { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
