@@ -43,9 +43,7 @@ struct AttemptsCommand: AsyncParsableCommand {
         guard (1...Self.limitMax).contains(limit) else {
             throw ValidationError("--limit must be 1 to \(Self.limitMax)")
         }
-        guard client.map(Identifier.isValid) ?? true else {
-            throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-        }
+        if let client { try requireID(client, of: "a client") }
         guard outcome.map(Identifier.isValid) ?? true else {
             throw ValidationError("--outcome must be one word, such as sent or retry")
         }

@@ -54,9 +54,7 @@ struct ClientsCommand: AsyncParsableCommand {
             guard (1...1_000).contains(limit) else {
                 throw ValidationError("--limit must be 1 to 1000")
             }
-            guard [after, prefix].compactMap({ $0 }).allSatisfy(Identifier.isValid) else {
-                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-            }
+            for id in [after, prefix].compactMap({ $0 }) { try requireID(id, of: "a client") }
         }
 
         func run() async throws {
@@ -123,9 +121,7 @@ struct ClientsCommand: AsyncParsableCommand {
         var client: String
 
         func validate() throws {
-            guard Identifier.isValid(client) else {
-                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-            }
+            try requireID(client, of: "a client")
         }
 
         func run() async throws {
@@ -156,9 +152,7 @@ struct ClientsCommand: AsyncParsableCommand {
         var client: String
 
         func run() async throws {
-            guard Identifier.isValid(client) else {
-                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-            }
+            try requireID(client, of: "a client")
             try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 // Deleting what is not there succeeds, but a person may have mistyped.
                 _ = try await service.json("GET", service.base(ofClient: client))

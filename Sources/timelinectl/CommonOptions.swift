@@ -91,9 +91,7 @@ struct AppOption: ParsableArguments {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> String? {
         guard let app = app ?? environment["TIMELINE_GATEWAY_APP"], !app.isEmpty else { return nil }
-        guard Identifier.isValid(app) else {
-            throw ValidationError("an app id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-        }
+        try requireID(app, of: "an app")
         return app
     }
 
@@ -110,14 +108,22 @@ struct AppOption: ParsableArguments {
     }
 }
 
+/// Checks that what a caller stated is an id.
+///
+/// - Parameter owner: What the id is of, with its article.
+/// - Throws: `ValidationError`.
+func requireID(_ id: String, of owner: String) throws {
+    guard Identifier.isValid(id) else {
+        throw ValidationError("\(owner) id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
+    }
+}
+
 /// The client on whose behalf the command acts.
 struct ClientOption: ParsableArguments {
     @Option(help: ArgumentHelp("The client's id.", valueName: "id"))
     var client: String
 
     func validate() throws {
-        guard Identifier.isValid(client) else {
-            throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-        }
+        try requireID(client, of: "a client")
     }
 }

@@ -96,9 +96,7 @@ struct ExplainCommand: AsyncParsableCommand {
         var client: String
 
         func validate() throws {
-            guard Identifier.isValid(client) else {
-                throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-            }
+            try requireID(client, of: "a client")
         }
 
         func run() async throws {

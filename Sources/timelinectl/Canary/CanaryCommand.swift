@@ -66,9 +66,7 @@ struct CanaryCommand: AsyncParsableCommand {
     var once = false
 
     func validate() throws {
-        guard Identifier.isValid(client) else {
-            throw ValidationError("a client id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-        }
+        try requireID(client, of: "a client")
         guard (1...86_400).contains(interval ?? 60), (1...3_600).contains(patience ?? 20) else {
             throw ValidationError("--interval must be 1 to 86400 and --patience 1 to 3600")
         }

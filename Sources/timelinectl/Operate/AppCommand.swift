@@ -37,9 +37,7 @@ struct AppCommand: AsyncParsableCommand {
         var yes = false
 
         func validate() throws {
-            guard Identifier.isValid(app) else {
-                throw ValidationError("an app id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")
-            }
+            try requireID(app, of: "an app")
         }
 
         func run() async throws {
