@@ -18,27 +18,24 @@ package final class KeySetFetcher: Sendable {
     }
 
     private let client: GuardedClient
-    private let deadline: Duration
+    /// The longest time of one fetch.
+    private static let deadline = Duration.seconds(10)
 
     /// Creates a fetcher; nothing is opened before the first request.
     ///
     /// - Parameters:
     ///   - addressGuard: Decides which addresses are permitted.
     ///   - trust: The certificates to trust.
-    ///   - deadline: The longest time of one fetch.
     /// - Throws: ``CurlError`` (`noMemory`).
     package init(
-        addressGuard: AddressGuard, resolver: NameResolver = .system(),
-        trust: CurlTrust = .system, deadline: Duration = .seconds(10)
+        addressGuard: AddressGuard, trust: CurlTrust = .system
     ) throws(CurlError) {
         var configuration = CurlClient.Configuration(name: "issuer-keys")
         configuration.trust = trust
         configuration.requestsMax = 16
         configuration.connectionsMax = 16
         configuration.idleMax = .seconds(60)
-        client = try GuardedClient(
-            configuration, addressGuard: addressGuard, resolver: resolver)
-        self.deadline = deadline
+        client = try GuardedClient(configuration, addressGuard: addressGuard, resolver: .system())
     }
 
     /// Fetches a set. Cancelling the task ends it.
@@ -52,7 +49,7 @@ package final class KeySetFetcher: Sendable {
             response = try await client.send(
                 CurlRequest(
                     "GET", origin: endpoint.origin, target: endpoint.target, fields: fields,
-                    timeout: deadline), to: endpoint, bodyBytesMax: JWKSet.bytesMax + 1)
+                    timeout: Self.deadline), to: endpoint, bodyBytesMax: JWKSet.bytesMax + 1)
         } catch {
             throw Failure(message: error.message)
         }

@@ -22,7 +22,8 @@ package struct WebhookMessage: Sendable, Hashable {
 /// Sends webhooks: signed, and to permitted addresses only. Redirects count as failures.
 package final class WebhookSender: Sendable {
     private let client: GuardedClient
-    private let deadline: Duration
+    /// The longest time of one request.
+    private static let deadline = Duration.seconds(20)
 
     /// A sender.
     ///
@@ -30,13 +31,11 @@ package final class WebhookSender: Sendable {
     ///   - addressGuard: Decides which addresses are permitted.
     ///   - resolver: Resolves the names of endpoints.
     ///   - trust: The certificates to trust in endpoints.
-    ///   - deadline: The longest time of one request.
     ///   - connectionsMax: The most open connections.
     /// - Throws: ``CurlError`` (`noMemory`).
     package init(
         addressGuard: AddressGuard, resolver: NameResolver = .system(),
-        trust: CurlTrust = .system, deadline: Duration = .seconds(20),
-        connectionsMax: Int = 256
+        trust: CurlTrust = .system, connectionsMax: Int = 256
     ) throws(CurlError) {
         var configuration = CurlClient.Configuration(name: "webhooks")
         configuration.trust = trust
@@ -47,7 +46,6 @@ package final class WebhookSender: Sendable {
         configuration.waitsToShare = false
         configuration.idleMax = .seconds(300)
         client = try GuardedClient(configuration, addressGuard: addressGuard, resolver: resolver)
-        self.deadline = deadline
     }
 
     /// Makes one attempt. Cancelling the task ends it.
@@ -74,7 +72,7 @@ package final class WebhookSender: Sendable {
     ) async throws(CurlError) -> CurlResponse {
         let request = CurlRequest(
             "POST", origin: endpoint.origin, target: endpoint.target,
-            fields: try Self.fields(message, signer), body: message.body, timeout: deadline)
+            fields: try Self.fields(message, signer), body: message.body, timeout: Self.deadline)
         return try await client.send(request, to: endpoint, bodyBytesMax: 1_024)
     }
 

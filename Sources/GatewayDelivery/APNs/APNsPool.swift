@@ -43,7 +43,7 @@ package final class APNsPool: Sendable {
         // There is no thread: libcurl has no memory, or the process no descriptors.
         finished(
             APNsPushResult(
-                reaction: APNsReaction(.retry(.connection)), outcome: nil, id: push.id ?? "",
+                reaction: APNsReaction(.retry(.connection)), outcome: nil, id: "",
                 uniqueID: nil, milliseconds: 0, requests: 0))
     }
 

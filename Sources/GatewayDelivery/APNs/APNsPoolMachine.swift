@@ -108,7 +108,7 @@ struct APNsPoolMachine {
 
     /// Adds a push; returns its number.
     mutating func add(_ push: APNsPush) -> UInt64 {
-        let flight = Flight(push: push, id: push.id ?? random.uuid())
+        let flight = Flight(push: push, id: random.uuid())
         let number = freeFlights.popLast() ?? UInt64(flights.count)
         if Int(number) == flights.count {
             flights.append(flight)

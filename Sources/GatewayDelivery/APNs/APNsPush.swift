@@ -1,4 +1,3 @@
-import Foundation
 import GatewayPush
 
 /// One push for an ``APNsPool`` to send.
@@ -7,9 +6,6 @@ package struct APNsPush: Sendable {
     package let token: String
     /// The properties that it shares with other pushes of its type.
     package let form: APNsPushForm
-    /// `apns-id`; `nil` to create one. A push that is sent again keeps its id, so that APNs can be
-    /// asked about it.
-    package let id: String?
     /// The time of the address's last registration, in milliseconds since 1970.
     package var registeredAt: Int64
     /// The number of times the push has failed before.
@@ -21,10 +17,8 @@ package struct APNsPush: Sendable {
     /// be assumed.
     package static let tokenDigitsMax = 1_024
 
-    /// A push; `nil` when the token is not hexadecimal, or the id is not a UUID.
-    ///
-    /// - Parameter id: `apns-id`; `nil` to create one.
-    package init?(token: String, form: APNsPushForm, registeredAt: Int64, id: String? = nil) {
+    /// A push; `nil` when the token is not hexadecimal.
+    package init?(token: String, form: APNsPushForm, registeredAt: Int64) {
         var (isHexadecimal, isLower) = (true, true)
         for byte in token.utf8 {
             switch byte {
@@ -36,12 +30,6 @@ package struct APNsPush: Sendable {
         let count = token.utf8.count
         guard isHexadecimal, count.isMultiple(of: 2), (2...Self.tokenDigitsMax).contains(count)
         else { return nil }
-        if let id {
-            guard let uuid = UUID(uuidString: id) else { return nil }
-            self.id = uuid.uuidString.lowercased()
-        } else {
-            self.id = nil
-        }
         self.token = isLower ? token : token.lowercased()
         self.form = form
         self.registeredAt = registeredAt
@@ -50,7 +38,7 @@ package struct APNsPush: Sendable {
 
 extension APNsPush: CustomStringConvertible, CustomReflectable {
     /// A description without the token, so that printing never shows it.
-    package var description: String { "APNsPush(\(form.type) \(id ?? "new"))" }
+    package var description: String { "APNsPush(\(form.type))" }
     /// An empty mirror: a dump must not show the token.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

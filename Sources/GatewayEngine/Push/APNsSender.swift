@@ -3,6 +3,7 @@ import GatewayCore
 import GatewayDelivery
 import GatewayPush
 import GatewaySettings
+import GatewaySigning
 import GatewayStorage
 import WidgetModel
 
