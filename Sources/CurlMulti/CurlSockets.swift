@@ -6,7 +6,6 @@ import Foundation
 /// libcurl could wait itself (`curl_multi_poll`), but when requests wait for a place on a
 /// connection, version 7.88 then sleeps although it has already read answers.
 final class CurlSockets {
-    /// A socket that is ready.
     struct Ready {
         let descriptor: curl_socket_t
         /// The readiness as libcurl's `CURL_CSELECT_` bits.

@@ -4,7 +4,6 @@ import GatewaySigning
 
 /// Fetches the key sets that issuers publish, from permitted addresses only.
 package final class KeySetFetcher: Sendable {
-    /// A fetched set.
     package struct Fetched: Sendable {
         /// The set; it has at least one usable key.
         package let set: JWKSet

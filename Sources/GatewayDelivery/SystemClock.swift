@@ -2,7 +2,6 @@ import GatewayCore
 import Glibc
 
 extension GatewayClock {
-    /// The system's clocks.
     package static let system = GatewayClock(
         now: { milliseconds(CLOCK_MONOTONIC) },
         wallMilliseconds: { milliseconds(CLOCK_REALTIME) },

@@ -5,7 +5,6 @@ import WidgetModel
 package struct DuePush: Sendable {
     /// The number of the push, to be passed to ``PushScheduler/finished(_:_:now:random:)`` once.
     package let number: UInt64
-    /// The client that it is for.
     package let client: ClientKey
     /// The categories that it reports. A push to a webhook reports everything owed there.
     package let sorts: [PushCategory]

@@ -14,7 +14,6 @@ extension PushScheduler {
         /// Nothing is known.
         package static let none = Evidence(confirmed: 0, isStreaming: false)
 
-        /// Creates evidence.
         package init(confirmed: UInt64, isStreaming: Bool) {
             self.confirmed = confirmed
             self.isStreaming = isStreaming

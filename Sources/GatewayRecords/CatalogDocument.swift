@@ -8,7 +8,6 @@ package struct CatalogDocument: Sendable {
     package let sequence: UInt64
     /// Its media type.
     package let contentType: String
-    /// The document.
     package let body: [UInt8]
     /// Its entity tag, which differs whenever the document does (RFC 9110 section 8.8.3).
     package let etag: String

@@ -6,7 +6,6 @@ package struct CertificateGrant: Sendable, Equatable {
     package let uri: String
     /// The app, or `*`.
     package let app: String
-    /// The scopes it grants.
     package let scopes: Set<Scope>
 
     package init(uri: String, app: String, scopes: Set<Scope>) {

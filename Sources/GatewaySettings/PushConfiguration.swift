@@ -1,7 +1,6 @@
 import GatewayPush
 import WidgetModel
 
-/// The configuration of pushes.
 package struct PushConfiguration: Sendable {
     /// The credential of an app's pushes.
     package enum Credential: Sendable, Hashable {

@@ -78,7 +78,6 @@ package struct KeyRing: Sendable, Equatable {
         self.others = others
     }
 
-    /// The key that signs.
     package var signingKey: SigningKey { signing.key }
 
     /// The keys whose signatures may occur now or soon, for `/.well-known/jwks.json`.

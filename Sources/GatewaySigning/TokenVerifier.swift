@@ -5,7 +5,6 @@ package struct VerifiedToken: Sendable, Equatable {
     /// The `app` of a token for every app.
     package static let everyApp = "*"
 
-    /// The issuer of the token.
     package let issuer: String
     /// The subject: the client's id with ``Scope/client``.
     package let subject: String

@@ -34,7 +34,6 @@ final class LogMark: Sendable {
     /// The name of the file in the data directory.
     static let fileName = "store.mark"
 
-    /// The content of the mark.
     struct Content: Equatable {
         /// The random id of the log it belongs to.
         var log: UInt64

@@ -64,7 +64,6 @@ package struct PushAttemptRow: Sendable, Equatable {
 
 /// A filter for push attempts.
 package struct PushAttemptQuery: Sendable, Equatable {
-    /// The app of the attempts.
     package var app: String
     /// The client of the attempts; `nil` for all.
     package var client: String?

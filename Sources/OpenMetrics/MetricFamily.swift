@@ -18,7 +18,6 @@ package struct MetricFamily: Sendable {
         /// The value that replaces all values beyond ``valuesMax``.
         package static let other = "other"
 
-        /// The name of the label.
         package let name: String
         /// The maximum number of different values; further ones count as ``other``.
         package let valuesMax: Int

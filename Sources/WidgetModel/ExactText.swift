@@ -16,7 +16,6 @@ package struct ExactText: Sendable, Hashable {
         left.text.hasSameBytes(as: right.text)
     }
 
-    /// Hashes the bytes.
     package func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 

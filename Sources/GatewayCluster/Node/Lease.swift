@@ -9,7 +9,6 @@ package struct Lease: Sendable {
     static let duration: Int64 = 6_000
     /// How long the holder counts on it after its last renewal began.
     static let ownDuration: Int64 = 4_000
-    /// The interval of renewals.
     static let renewalInterval: Int64 = 2_000
     /// A lease that ends later than this was set by another clock, and counts as run out.
     static let leftMax: Int64 = 30_000

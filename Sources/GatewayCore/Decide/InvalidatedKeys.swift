@@ -2,7 +2,6 @@
 package struct InvalidatedKey: Sendable {
     /// The slot of the key's rule.
     package let rule: Int
-    /// The values of the key.
     package let values: BoundValues
 }
 

@@ -21,7 +21,6 @@ struct KeyProjection: Sendable {
         lists.find(projected) != nil
     }
 
-    /// Adds a key.
     mutating func add(_ number: Int, _ projected: BoundValues) {
         if places.count <= number {
             places.append(contentsOf: repeatElement(0, count: number + 1 - places.count))

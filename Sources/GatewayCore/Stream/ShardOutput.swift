@@ -7,7 +7,6 @@ import WidgetModel
 package struct ShardOutput: Sendable {
     /// A notification with the properties of its frame.
     package struct Frame: Sendable {
-        /// The app it is for.
         package let app: String
         package let content: StaleSet
         /// The facts about the change; `nil` unless a single change is reported.

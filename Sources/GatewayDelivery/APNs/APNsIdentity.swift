@@ -5,7 +5,6 @@ package struct APNsIdentity: Sendable, Hashable {
     /// Its private key in PEM, not encrypted.
     package var key: [UInt8]
 
-    /// A certificate and its key.
     package init(certificate: [UInt8], key: [UInt8]) {
         self.certificate = certificate
         self.key = key

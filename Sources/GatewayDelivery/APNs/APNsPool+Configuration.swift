@@ -25,7 +25,6 @@ extension APNsPool {
             /// The store through which all nodes use the same token; `nil` with a single node.
             package let share: ProviderTokenShare?
 
-            /// A key.
             package init(
                 _ key: SigningKey, id: String, team: String, share: ProviderTokenShare? = nil
             ) {

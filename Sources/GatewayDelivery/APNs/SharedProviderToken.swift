@@ -5,7 +5,6 @@ package struct SharedProviderToken: Sendable, Hashable {
     /// Its `iat`, in seconds since 1970.
     package let issuedAt: Int64
 
-    /// A token.
     package init(text: String, issuedAt: Int64) {
         self.text = text
         self.issuedAt = issuedAt

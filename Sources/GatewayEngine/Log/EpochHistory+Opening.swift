@@ -47,7 +47,6 @@ extension SQLiteStore {
 }
 
 extension EpochLedger.Epoch {
-    /// The epoch of a row.
     init(_ row: EpochRow) {
         self.init(
             id: EpochID(

@@ -284,7 +284,6 @@ extension MetricFamily {
     package static let processFilesMax = MetricFamily(
         "process_max_fds", .gauge, "Limit of open file descriptors.")
 
-    /// All metric families.
     package static let gateway: [MetricFamily] = [
         freshnessDecided, freshnessSent, freshnessConfirmed, oldestUnconfirmed, rebuildSeconds,
         needlessReloads,

@@ -8,7 +8,6 @@ import WidgetModel
 struct EventStreamHead {
     private let cursor: String
     private let date: String
-    /// The first blocks of the event stream.
     let firstBlocks: [UInt8]
 
     /// Creates the head of a response to a client that resumes at `point`.

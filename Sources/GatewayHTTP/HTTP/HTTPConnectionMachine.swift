@@ -179,7 +179,6 @@ struct HTTPConnectionMachine {
 // MARK: Requests
 
 extension HTTPConnectionMachine {
-    /// Receives a part of a request.
     mutating func received(_ part: HTTPServerRequestPart, now: NIODeadline) -> [Action] {
         switch output {
         case .admitting(var parts):

@@ -4,7 +4,6 @@ import NIOCore
 
 /// A port that cannot be opened.
 package struct PortError: Error, Sendable, CustomStringConvertible {
-    /// The address of the port.
     package let address: Address
     /// The kernel's reason.
     private let reason: String

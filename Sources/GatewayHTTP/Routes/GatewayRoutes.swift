@@ -132,7 +132,6 @@ package struct GatewayRoutes: Sendable {
             tracing: tracing)
     }
 
-    /// The request's token.
     func token(_ request: GatewayRequest, _ context: GatewayContext) async throws -> VerifiedToken {
         let authorization = request.header(FieldName.authorization)
         if authorization == nil, let reader = context.reader { return reader }

@@ -138,7 +138,6 @@ package struct BackupManifest: Sendable, Equatable {
 }
 
 extension DataDirectory {
-    /// The database's name.
     static var databaseName: String { "store.sqlite" }
     /// The files and directories that a backup contains in addition to the database.
     static let backedUp = ["gateway.json", "keys", "issuer", "webhooks", "certs"]

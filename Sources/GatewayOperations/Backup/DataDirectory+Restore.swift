@@ -11,7 +11,6 @@ extension DataDirectory {
 
     /// The result of a restore.
     package struct Restored: Sendable {
-        /// The backup's manifest.
         package let manifest: BackupManifest
         /// The number of the new epoch.
         package let epoch: Int64

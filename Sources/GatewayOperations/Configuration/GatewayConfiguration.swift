@@ -92,7 +92,6 @@ package struct GatewayConfiguration: Sendable {
     package var limits = Limits()
     package var quota = AppQuota()
     package var coreLimits = CoreLimits()
-    /// The configuration of pushes.
     package var push = PushConfiguration()
     /// The configuration of tracing; `nil` if nothing is traced.
     package var tracing: TracingConfiguration?

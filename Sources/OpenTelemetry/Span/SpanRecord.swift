@@ -16,9 +16,7 @@ package struct SpanRecord: Sendable, Equatable {
 
     /// A named value.
     package struct Attribute: Sendable, Equatable {
-        /// The name of the attribute.
         package let name: String
-        /// The value of the attribute.
         package let value: Value
 
         package init(name: String, value: Value) {
@@ -29,11 +27,9 @@ package struct SpanRecord: Sendable, Equatable {
 
     /// An event during the span.
     package struct Event: Sendable, Equatable {
-        /// The name of the event.
         package let name: String
         /// The time of the event, nanoseconds since 1970.
         package let time: UInt64
-        /// The attributes of the event.
         package let attributes: [Attribute]
     }
 

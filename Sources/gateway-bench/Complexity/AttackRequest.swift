@@ -6,7 +6,6 @@ struct AttackRequest {
     static let numberMark = "@@@@@@@@"
     private static let numberBytes = 8
 
-    /// The route it is for.
     let route: Route
     /// The statuses that show that the gateway read all of the document.
     let reaching: Set<Int>

@@ -7,7 +7,6 @@ struct Route: Hashable, Comparable, CustomStringConvertible {
     /// The path, with names in braces.
     let path: String
 
-    /// A route.
     init(_ method: String, _ path: String) { (self.method, self.path) = (method, path) }
 
     var description: String { "\(method) \(path)" }

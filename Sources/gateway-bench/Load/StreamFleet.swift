@@ -82,7 +82,6 @@ final class StreamFleet: ConnectionUser {
 
     deinit { close() }
 
-    /// Closes all streams.
     func close() {
         for stream in streams { generator.close(stream) }
     }
