@@ -50,14 +50,8 @@ package struct StartState: Sendable {
 
 /// The parts of an engine that apply the log, built before the log itself.
 package struct EngineParts: Sendable {
-    let configuration: EngineConfiguration
-    package let services: EngineServices
-    /// The registrations in force, in memory.
-    package let registry: Registry
     package let catalogs: AppCatalogs
     package let cursors: CursorCodec
-    /// `nil` where nothing is pushed.
-    let push: PushLoop?
     package let loops: ShardLoops
     /// The recent entries of the log.
     package let accepted: AcceptedChanges
@@ -69,11 +63,7 @@ package struct EngineParts: Sendable {
         _ configuration: EngineConfiguration, from state: StartState, registry: Registry,
         cursors: CursorCodec, push: PushLoop?, services: EngineServices
     ) {
-        self.configuration = configuration
-        self.services = services
-        self.registry = registry
         self.cursors = cursors
-        self.push = push
         catalogs = AppCatalogs(state.catalogs, hashes: state.hashes, limits: configuration.limits)
         let loops = ShardLoops(
             services.eventLoops.enumerated().map { index, loop in

@@ -312,9 +312,9 @@ package struct Gateway: Sendable {
         ) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
             admission: admission, changes: engine.changes, clients: engine.clients,
-            catalogs: engine.catalogs, registry: engine.registry, records: engine.store,
-            push: engine.push, documents: engine.documents, authorizer: authorizer, signer: signer,
-            metrics: metrics, cursors: engine.cursors, clock: engine.clock,
+            catalogs: engine.catalogs, records: engine.store, push: engine.push,
+            documents: engine.documents, authorizer: authorizer, signer: signer, metrics: metrics,
+            cursors: engine.cursors, clock: engine.clock,
             limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
             configuration: reload.commands, explainer: explainer, tracing: tracing,
             leader: engine.leader)

@@ -53,21 +53,18 @@ package struct TokenPolicy: Sendable, Equatable {
     /// The accepted audiences: the URLs of the gateway. At least one must be in `aud`.
     package var audiences: Set<String>
     /// The tolerated difference between the clocks of an issuer and the gateway, seconds.
-    package var leeway: Int64
+    package var leeway: Int64 = 60
     /// The longest lifetime of a token with ``Scope/client``, seconds. Devices get lost, and a
     /// token valid for a year would outlive most reasons to trust it.
-    package var clientLifetimeMax: Int64
+    package var clientLifetimeMax: Int64 = 30 * 24 * 3600
     /// The valid tokens to reject.
     package var denied: Denylist
 
     package init(
-        issuers: [TrustedIssuer], audiences: Set<String>, leeway: Int64 = 60,
-        clientLifetimeMax: Int64 = 30 * 24 * 3600, denied: Denylist = Denylist()
+        issuers: [TrustedIssuer], audiences: Set<String>, denied: Denylist = Denylist()
     ) {
         self.issuers = issuers
         self.audiences = audiences
-        self.leeway = max(0, leeway)
-        self.clientLifetimeMax = max(0, clientLifetimeMax)
         self.denied = denied
     }
 

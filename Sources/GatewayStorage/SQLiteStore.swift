@@ -105,9 +105,8 @@ package final class SQLiteStore: Sendable {
     /// cannot be modified.
     ///
     /// - Throws: `StoreError.missing`, `newerVersion`, `olderVersion`, `corrupt` or `unavailable`.
-    package convenience init(
-        readingOnly directory: String, configuration: StoreConfiguration = StoreConfiguration()
-    ) throws {
+    package convenience init(readingOnly directory: String) throws {
+        let configuration = StoreConfiguration()
         let files = StoreFiles(directory: directory)
         guard files.databaseBytes > 0 else {
             throw StoreError.missing(reason: "\(files.database) is missing or empty")

@@ -20,7 +20,6 @@ package final class GatewayTracing: Sendable {
     package let tracer: RecordingTracer
     private let exporter: SpanExporter
     private let collector: Collector
-    package let logger: Logger
     private let changes = Mutex(SequenceWindow<TracedChange>(rangesMax: changesMax))
     /// The last sequence in `changes`.
     private let newest = Atomic<UInt64>(0)
@@ -36,7 +35,6 @@ package final class GatewayTracing: Sendable {
             configuration, instance: instance, log.logger("timeline-gateway.tracing"),
             clock: clock)
         let exporter = SpanExporter(now: clock.now) { await collector.send($0) }
-        logger = log.logger(LogLevels.requests)
         self.collector = collector
         self.exporter = exporter
         tracer = RecordingTracer(TraceSampling(share: configuration.share)) { exporter.take($0) }

@@ -15,7 +15,6 @@ package struct GatewayRoutes: Sendable {
     let changes: ChangeLog
     let clients: ClientDirectory
     let catalogs: AppCatalogs
-    let registry: Registry
     let records: SQLiteStore
     let push: PushLoop?
     let documents: DocumentWork
@@ -35,7 +34,7 @@ package struct GatewayRoutes: Sendable {
 
     package init(
         admission: StreamAdmission, changes: ChangeLog, clients: ClientDirectory,
-        catalogs: AppCatalogs, registry: Registry, records: SQLiteStore, push: PushLoop?,
+        catalogs: AppCatalogs, records: SQLiteStore, push: PushLoop?,
         documents: DocumentWork, authorizer: Authorizer, signer: NotificationSigner,
         metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, limits: Limits,
         keys: KeyService, registrationDays: Int, configuration: ConfigurationCommands,
@@ -45,7 +44,6 @@ package struct GatewayRoutes: Sendable {
         self.changes = changes
         self.clients = clients
         self.catalogs = catalogs
-        self.registry = registry
         self.records = records
         self.push = push
         self.documents = documents
