@@ -53,12 +53,8 @@ package struct ProviderTokenAge: Sendable, Hashable {
         return current.flatMap { $0.isFit(now: now, wall: wall) ? $0 : nil }
     }
 
-    /// Records a newly created token. Its number accompanies every push that uses it.
-    package mutating func minted(now: Int64, wall: Int64) -> Token {
-        adopted(issuedAt: wall, now: now, wall: wall)
-    }
-
-    /// Adopts a token that was created elsewhere, and may have been used there since.
+    /// Records a token, which may have been created elsewhere, and used there since. Its number
+    /// accompanies every push that uses it.
     ///
     /// - Parameter issuedAt: The `iat` of the token, ms since 1970.
     package mutating func adopted(issuedAt: Int64, now: Int64, wall: Int64) -> Token {

@@ -85,17 +85,6 @@ package struct KeyRing: Sendable, Equatable {
         JWKSet(([signing] + others).map(\.key.publicKey))
     }
 
-    /// The time at which ``advance(now:)`` will next change a state; `nil` when no rotation is
-    /// pending.
-    package var nextTransition: Int64? {
-        others.compactMap { entry in
-            switch entry.state {
-            case .published(let time), .retiring(let time): time
-            case .signing: nil
-            }
-        }.min()
-    }
-
     /// The time in which repeated rotations to the same algorithm count as one, seconds: two timers
     /// that fire together, or a command repeated because its response was lost.
     package static let sameMomentSeconds: Int64 = 10

@@ -162,3 +162,10 @@ extension Rule {
         name(of: BoundValues(rule: self, positions: positions))
     }
 }
+
+extension RuleSet {
+    /// Returns the dependencies of a client by rules in force, each once.
+    func dependencies(of record: ClientRecord) -> [Dependency] {
+        holdings(of: record, kinds: nil).dependencies.filter { $0.rule < rules.count }
+    }
+}

@@ -154,3 +154,16 @@ import WidgetModel
         return misses
     }
 }
+
+extension KeyRing {
+    /// The time at which ``advance(now:)`` will next change a state; `nil` when no rotation is
+    /// pending.
+    fileprivate var nextTransition: Int64? {
+        others.compactMap { entry in
+            switch entry.state {
+            case .published(let time), .retiring(let time): time
+            case .signing: nil
+            }
+        }.min()
+    }
+}

@@ -103,13 +103,6 @@ extension Rule {
 }
 
 extension RuleSet {
-    /// Returns the dependencies of a client by rules in force, each once; `kinds` restricts them.
-    package func dependencies(
-        of record: ClientRecord, kinds: Set<String>? = nil
-    ) -> [Dependency] {
-        holdings(of: record, kinds: kinds).dependencies.filter { $0.rule < rules.count }
-    }
-
     /// Returns the subscriptions of a client under this catalog; `kinds` restricts them.
     func holdings(of record: ClientRecord, kinds: Set<String>?) -> ClientSubscriptions {
         let registration = record.registration

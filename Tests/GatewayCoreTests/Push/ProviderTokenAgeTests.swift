@@ -62,3 +62,10 @@ import Testing
         #expect(age.token(now: 65 * Self.minute, wall: 65 * Self.minute) == nil)
     }
 }
+
+extension ProviderTokenAge {
+    /// Records a token that is created now.
+    fileprivate mutating func minted(now: Int64, wall: Int64) -> Token {
+        adopted(issuedAt: wall, now: now, wall: wall)
+    }
+}
