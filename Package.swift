@@ -10,7 +10,7 @@ let products = [
     "swift-log": ["Logging"],
     "swift-metrics": ["CoreMetrics"],
     "swift-nio": ["NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOPosix"],
-    "swift-nio-extras": ["NIOExtras", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2"],
+    "swift-nio-extras": ["NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2"],
     "swift-nio-http2": ["NIOHPACK", "NIOHTTP2"],
     "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"],
     "Yams": ["Yams"],
@@ -141,7 +141,7 @@ let package = Package(
                 "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
                 "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
                 "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging",
-                "NIOCore", "NIOExtras", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
+                "NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
                 "NIOHTTPTypesHTTP2", "NIOPosix", "ServiceLifecycle", "Tracing",
             ],
             resources: [.embedInCode("API/openapi.yaml")]),
@@ -162,7 +162,7 @@ let package = Package(
             dependencies: [
                 "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayRecords",
                 "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "OpenTelemetry", "WidgetModel", "Logging", "NIOCore", "NIOPosix",
+                "OpenTelemetry", "WidgetModel", "Logging", "NIOCore",
             ]),
         // Several gateways as one: a leader that writes, and replicas of its store.
         .target(
