@@ -35,8 +35,18 @@ extension EpochHistory {
         following store: SQLiteStore, clock: GatewayClock, leader: any LogLeader
     ) throws {
         self.init(
-            try store.ledger(), clock: clock, head: { store.head }, find: leader.barrier,
-            report: leader.reportLoss)
+            try store.ledger(), clock: clock, head: { store.head },
+            find: {
+                // What the leader has just appended others may have told before it is in force here.
+                if leader.isHere {
+                    do {
+                        _ = try await store.writeLocally(cost: 0) { _ in }
+                    } catch  where leader.isHere {
+                        throw EngineError.cluster(.noAnswer)
+                    } catch {}
+                }
+                try await leader.barrier()
+            }, report: leader.reportLoss)
     }
 }
 

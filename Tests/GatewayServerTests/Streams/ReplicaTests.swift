@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayDelivery
 import GatewayPush
 import GatewayRecords
 import GatewayTestSupport
@@ -222,17 +223,17 @@ import WidgetModel
         try await pair.stop()
     }
 
-    /// Confirms what is appended until it is told not to.
-    private final class FailingLog: StoreReplication {
+    /// Confirms what is appended, unless its script throws.
+    private final class ScriptedLog: StoreReplication {
         let secrets = StoreSecrets(Array(0..<UInt8(StoreSecrets.byteCount)))
-        let fails = Mutex(false)
+        let script = Mutex<@Sendable () throws(StoreError) -> Void>({})
 
         var refusal: StoreError? { nil }
 
         func append(
             _ operations: [StoreOperation], head: UInt64
         ) throws(StoreError) -> Data {
-            if fails.withLock({ $0 }) { throw .unconfirmed(reason: "cut") }
+            try script.withLock { $0 }()
             return Data("1".utf8)
         }
 
@@ -240,7 +241,7 @@ import WidgetModel
     }
 
     @Test func `an epoch that the log does not confirm is not announced`() async throws {
-        let log = FailingLog()
+        let log = ScriptedLog()
         let fixture = try StreamFixture(
             SQLiteStore(inMemory: StoreConfiguration(), replication: log), isShared: true)
         let jobs = fixture.engine.log.jobs
@@ -252,12 +253,42 @@ import WidgetModel
         }
         try await open(1, voidsOlder: false)
         let era = fixture.cursors.epoch
-        log.fails.withLock { $0 = true }
+        log.script.withLock { $0 = { () throws(StoreError) in throw .unconfirmed(reason: "cut") } }
         await #expect(throws: StoreError.self) { try await open(30, voidsOlder: true) }
         #expect(fixture.cursors.epoch == era)
-        log.fails.withLock { $0 = false }
+        log.script.withLock { $0 = {} }
         try await open(30, voidsOlder: true)
         #expect(fixture.cursors.epoch.ordinal == 30)
         try await fixture.stop()
+    }
+
+    @Test func `a cursor of an append that is under way proves no loss`() async throws {
+        let isUnderWay = Mutex(false)
+        let goesOn = DispatchSemaphore(value: 0)
+        let log = ScriptedLog()
+        let store = try SQLiteStore(inMemory: StoreConfiguration(), replication: log)
+        let epoch = try await store.write(cost: 1) {
+            try $0.openEpoch(id: 1, atLeast: 0, now: 1, voidsOlder: false, kept: 10)
+        }.value
+        // The append ends no sooner than the judge has asked who leads.
+        let history = try EpochHistory(
+            following: store, clock: .system, leader: NobodyElse { goesOn.signal() })
+        log.script.withLock {
+            $0 = {
+                isUnderWay.withLock { $0 = true }
+                goesOn.wait()
+            }
+        }
+        async let change = store.write(cost: 1) {
+            try $0.append(
+                app: "app", type: .change, source: nil, eventID: nil, acceptedAt: 1,
+                payload: Data())
+        }
+        try await eventually("the append is under way") { isUnderWay.withLock { $0 } }
+        let cursor = Cursor(epoch: EpochLedger.Epoch(epoch).id, sequence: 1, tag: 0)
+        try await history.find(cursor)
+        #expect(history.isKnown(cursor))
+        goesOn.signal()
+        _ = try await change
     }
 }

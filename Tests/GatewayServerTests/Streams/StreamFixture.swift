@@ -256,8 +256,14 @@ extension StaleSet {
 }
 
 /// A gateway of several that has nobody to wait for.
-private struct NobodyElse: LogLeader {
-    var isHere: Bool { true }
+struct NobodyElse: LogLeader {
+    var onAsked: @Sendable () -> Void = {}
+
+    var isHere: Bool {
+        onAsked()
+        return true
+    }
+
     var state: ClusterState { ClusterState(objection: nil) }
 
     func barrier() async throws {}
