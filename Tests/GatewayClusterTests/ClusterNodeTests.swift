@@ -284,8 +284,10 @@ import Testing
         try holder.execute("COMMIT")
     }
 
-    @Test func withoutItsQuorumNothingIsConfirmed() async throws {
-        let cluster = try TestCluster(hasServer: true)
+    /// Gives the server a standby that commits wait for; returns it, and a leader that has appended.
+    private func withStandby(
+        _ cluster: TestCluster
+    ) async throws -> (standby: PostgresServer, leader: TestNode) {
         let standby = try PostgresServer(standbyOf: cluster.server, name: "standby")
         try cluster.server.set("synchronous_standby_names", "ANY 1 (standby)")
         try await eventually("commits wait for the standby") {
@@ -295,6 +297,12 @@ import Testing
         let leader = try await TestNode("a", of: cluster, waitsForStandby: true)
         try await leader.untilLeading()
         try await leader.append("both")
+        return (standby, leader)
+    }
+
+    @Test func withoutItsQuorumNothingIsConfirmed() async throws {
+        let cluster = try TestCluster(hasServer: true)
+        let (standby, leader) = try await withStandby(cluster)
         // Emptied, as managers of high availability do: commits succeed without a standby.
         try cluster.server.set("synchronous_standby_names", "")
         try await eventually("the leader stops to write") { !leader.node.isLeading }
@@ -347,15 +355,7 @@ import Testing
 
     @Test func `a server that came back without its standby is not believed`() async throws {
         let cluster = try TestCluster(hasServer: true)
-        let standby = try PostgresServer(standbyOf: cluster.server, name: "standby")
-        try cluster.server.set("synchronous_standby_names", "ANY 1 (standby)")
-        try await eventually("commits wait for the standby") {
-            try cluster.rows("SELECT sync_state FROM pg_stat_replication").first?.text(0)
-                == "quorum"
-        }
-        let leader = try await TestNode("a", of: cluster, waitsForStandby: true)
-        try await leader.untilLeading()
-        try await leader.append("both")
+        let (standby, leader) = try await withStandby(cluster)
         let replica = try await TestNode("b", of: cluster, waitsForStandby: true)
         try await replica.node.barrier()
         standby.pause()
