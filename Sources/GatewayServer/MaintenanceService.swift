@@ -13,7 +13,7 @@ import ServiceLifecycle
 struct MaintenanceService: Service {
     /// The interval between two runs.
     private static let interval = Duration.seconds(30)
-    /// The runs of which one writes a row for every client with a stream: one an hour.
+    /// The number of runs in an hour: one of them writes a row for every client with a stream.
     private static let looksAtStreams = 120
 
     let configuration: CurrentConfiguration

@@ -210,7 +210,7 @@ package final class ClusterNode: StoreReplication {
     package var position: ClusterPosition { state.withLock { $0.position } }
 
     /// Who leads, as far as this node knows, and since which generation; `nil` if nobody does. What it
-    /// saw before it lost the database is true no longer than the lease.
+    /// saw before it lost the database holds only as long as the lease.
     package var leader: (name: String, generation: Int64)? {
         state.withLock { state in
             guard let (view, at) = state.lease, view.left > ClusterConnection.now - at,
@@ -312,7 +312,7 @@ package final class ClusterNode: StoreReplication {
         }
     }
 
-    /// The part of the wait before another attempt to connect that nobody cuts short.
+    /// The shortest wait before another attempt to connect, whoever asks.
     private static let pauseMin: Int64 = 100
 
     /// Waits before another attempt to connect: until somebody asks, or the time of one who does is
@@ -440,7 +440,7 @@ package final class ClusterNode: StoreReplication {
                 }
             }
             guard isNewest, state.withLock({ $0.waiters.isEmpty }) else { continue }
-            // What notifies the leader is its own.
+            // The leader would be notified of its own appends only.
             let leads = isLeading
             if leads { pause(milliseconds: Self.lookInterval) }
             try connection.awaitNotification(or: wakeUp, within: leads ? 0 : Self.lookInterval)

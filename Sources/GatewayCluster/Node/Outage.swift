@@ -1,4 +1,4 @@
-/// How long a node has been unable to follow and to write the log: a value without clock.
+/// The time in which a node can neither follow nor write the log: a value without a clock.
 package struct Outage: Sendable {
     /// The time that is not worth a word, in milliseconds. A fail-over of the database takes 5 s and
     /// more, and must not take every node out of its balancer.

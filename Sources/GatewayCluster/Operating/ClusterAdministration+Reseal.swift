@@ -1,7 +1,7 @@
 /// Sealing anew, after a change of the cluster's key.
 extension ClusterAdministration {
-    /// What is sealed, batches first: statements that read the next values that another key sealed,
-    /// behind a kind, an app and a key, and that replace the values that are still there.
+    /// Batches, then items, each with two statements: one reads the next values that another key
+    /// sealed, in the order of kind, app and key; one replaces those that are the same still.
     private static let sealed: [(select: String, update: String)] = [
         (
             """

@@ -83,7 +83,7 @@ package struct Seal: Sendable {
         self.keys = keys
     }
 
-    /// The name of the current key, with which a sealed value begins behind its first byte.
+    /// The name of the current key; a sealed value has its key's name behind its first byte.
     var currentKey: [UInt8] { keys[0].name }
 
     /// Seals bytes for one row with the current key.

@@ -37,7 +37,7 @@ extension EpochHistory {
         self.init(
             try store.ledger(), clock: clock, head: { store.head },
             find: {
-                // What the leader has just appended others may have told before it is in force here.
+                // Other nodes may tell clients of the leader's last append before it is in force here.
                 if leader.isHere {
                     do {
                         _ = try await store.writeLocally(cost: 0) { _ in }

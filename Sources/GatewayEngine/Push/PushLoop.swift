@@ -380,7 +380,7 @@ package final class PushLoop: @unchecked Sendable {
             return
         }
         guard dependencies.mayPush() else {
-            // Its lease is over, and nobody has told this loop so yet: another one may push already.
+            // The lease is over, and this loop has yet to hear of it: another gateway may push already.
             scheduler.finished(order.number, .notSent, now: now, random: 0)
             return
         }
