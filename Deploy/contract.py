@@ -23,6 +23,7 @@ UNSEEN_FIELDS = {
     r"schemas/ExplainedClient\.addresses/items/anyOf/0\.problem":
         "takes an APNs that says a token is of another topic",
     r"schemas/ExplainedClient\.removedAddresses.*": "takes an APNs that says a token is dead",
+    r"schemas/Overview\.cluster(\..*)?": "takes a gateway that shares its log with others",
     r"schemas/Outcomes\.collapsedInto/items\..*":
         "a change that is not made is not overtaken by another",
 }
