@@ -29,11 +29,9 @@ extension SQLiteStore {
         }
         try body(try catalogs().map { .putCatalog($0) }, head)
         try registrations { rows in
-            let portion = try rows.flatMap { row -> [StoreOperation] in
-                [
-                    .putRegistration(row, attributes: try attributes(row), isSeen: true),
-                    .touch(row.key, at: row.seenAt),
-                ]
+            let portion = try rows.map { row in
+                StoreOperation.putRegistration(
+                    row, attributes: try attributes(row), isSeen: false)
             }
             try body(portion, head)
         }
@@ -50,10 +48,13 @@ extension SQLiteStore {
                     ).map(PushAttemptRow.init),
                     try Row.fetchAll(db, sql: "SELECT issuer, issued_at, token FROM provider_token")
                         .map { ProviderTokenRow(issuer: $0[0], issuedAt: $0[1], token: $0[2]) },
-                    try Row.fetchAll(
-                        db, sql: "SELECT key, value FROM meta WHERE key IN (?, ?)",
-                        arguments: [Self.pushesClear, Self.voidPositions]
-                    ).map { StoreOperation.setMeta($0[0], $0[1]) }
+                    // One that is not there, too: an epoch may set it.
+                    try [Self.pushesClear, Self.voidPositions].map { key in
+                        StoreOperation.setMeta(
+                            key,
+                            try Data.fetchOne(
+                                db, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key]))
+                    }
                 )
             }
         }

@@ -43,8 +43,8 @@ extension SQLiteStore {
         if voidOlder {
             try db.execute(sql: "UPDATE epoch SET voided = 1")
             try db.execute(
-                sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, x'01')",
-                arguments: [voidPositions])
+                sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+                arguments: [voidPositions, isVoid])
         }
         let last = try Int64.fetchOne(db, sql: "SELECT max(ordinal) FROM epoch") ?? 0
         let epoch = EpochRow(
@@ -107,6 +107,7 @@ extension SQLiteStore {
 
     /// The database key that marks push positions as void.
     static let voidPositions = "void positions"
+    static let isVoid = Data([1])
 
     /// Returns whether the stored push state predates an epoch that voided all cursors, so that its
     /// positions are void.

@@ -20,6 +20,11 @@ package enum StoreOperation: Sendable, Equatable {
     case openEpoch(EpochRow, voidsOlder: Bool, kept: Int64)
     /// A value was stored under a key; `nil` removed it.
     case setMeta(String, Data?)
+
+    /// The mark that an epoch sets which voids older ones.
+    package static var voidsPositions: Self {
+        .setMeta(SQLiteStore.voidPositions, SQLiteStore.isVoid)
+    }
 }
 
 /// The stored form: a list of operations, each as the number of its bytes, its type and its fields.
@@ -66,6 +71,7 @@ extension StoreOperation {
             body.append(key: row.key)
             body.append(data: row.payload)
             body.append(signed: row.updatedAt)
+            body.append(signed: row.seenAt)
             body.append(isSeen ? 1 : 0)
             body.append(number: UInt64(attributes.count))
             for (name, values) in attributes.sorted(by: { $0.key < $1.key }) {
@@ -158,7 +164,8 @@ extension StoreOperation {
         case .deleteApp: self = .deleteApp(try reader.text())
         case .putRegistration:
             let (key, payload) = (try reader.key(), try reader.data())
-            let (updatedAt, isSeen) = (try reader.signed(), try reader.flag())
+            let (updatedAt, seenAt) = (try reader.signed(), try reader.signed())
+            let isSeen = try reader.flag()
             var attributes: [String: [String]] = [:]
             for _ in 0..<(try reader.number()) {
                 let name = try reader.text()
@@ -168,7 +175,7 @@ extension StoreOperation {
             }
             self = .putRegistration(
                 RegistrationRow(
-                    key: key, payload: payload, updatedAt: updatedAt, seenAt: updatedAt),
+                    key: key, payload: payload, updatedAt: updatedAt, seenAt: seenAt),
                 attributes: attributes, isSeen: isSeen)
         case .deleteRegistration: self = .deleteRegistration(try reader.key())
         case .touch: self = .touch(try reader.key(), at: try reader.signed())

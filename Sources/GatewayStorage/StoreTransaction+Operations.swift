@@ -19,7 +19,8 @@ extension StoreTransaction {
         case .putRegistration(let row, let attributes, let isSeen):
             try putRegistration(
                 app: row.key.app, client: row.key.client, payload: row.payload,
-                attributes: attributes, updatedAt: row.updatedAt, isSeen: isSeen)
+                attributes: attributes, updatedAt: row.updatedAt, isSeen: isSeen,
+                seenAt: row.seenAt)
         case .deleteRegistration(let key):
             try deleteRegistration(app: key.app, client: key.client)
         case .touch(let key, let at): try touch([(key: key, at: at)])

@@ -9,12 +9,13 @@ extension StoreTransaction {
     ///   - attributes: The attributes that listings can filter by, with every value of every name.
     ///   - updatedAt: The time in ms since 1970.
     ///   - isSeen: Whether the client counts as seen then; a new one always does.
+    ///   - seenAt: The time at which it was seen, if that is not `updatedAt`.
     /// - Returns: Whether the client had none before.
     /// - Throws: `StoreError.rejected` if a text contains a NUL; `unavailable` if the disk refuses.
     @discardableResult
     package mutating func putRegistration(
         app: String, client: String, payload: Data, attributes: [String: [String]],
-        updatedAt: Int64, isSeen: Bool = true
+        updatedAt: Int64, isSeen: Bool = true, seenAt: Int64? = nil
     ) throws -> Bool {
         let wanted = Set(
             attributes.flatMap { name, values in
@@ -30,8 +31,11 @@ extension StoreTransaction {
         try run(.updateRegistration, values)
         let isNew = connection.changes == 0
         if isNew { try run(.insertRegistration, values) }
+        var seenAt = seenAt ?? updatedAt
         if isSeen || isNew {
-            try run(.putSeen, [.text(app), .text(client), .integer(updatedAt)])
+            try run(.putSeen, [.text(app), .text(client), .integer(seenAt)])
+        } else {
+            seenAt = try registration(app: app, client: client)?.seenAt ?? seenAt
         }
         try replaceAttributes(app: app, client: client, isNew: isNew, with: wanted)
         if isNew { stagedUsage.add(AppUsage(clients: 1), to: app) }
@@ -39,7 +43,7 @@ extension StoreTransaction {
             .putRegistration(
                 RegistrationRow(
                     key: RegistrationKey(app: app, client: client), payload: payload,
-                    updatedAt: updatedAt, seenAt: updatedAt),
+                    updatedAt: updatedAt, seenAt: seenAt),
                 attributes: attributes, isSeen: isSeen))
         return isNew
     }

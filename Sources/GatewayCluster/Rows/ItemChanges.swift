@@ -53,9 +53,11 @@ struct ItemChanges {
         case .prune(let sequence): floor = max(floor, sequence)
         case .putProviderToken(let token):
             values[Key(kind: .providerToken, app: "", key: token.issuer)] = operation
-        case .openEpoch(let epoch, _, _):
+        case .openEpoch(let epoch, let voidsOlder, _):
             let ordinal = UInt64(clamping: epoch.ordinal)
             values[Key(kind: .epoch, app: "", key: Self.ordered(ordinal))] = operation
+            // As the store does, whatever an earlier mark came to.
+            if voidsOlder { note(.voidsPositions) }
         case .setMeta(let key, _): values[Key(kind: .meta, app: "", key: key)] = operation
         }
     }
