@@ -348,7 +348,7 @@ final class GroupCommit: Sendable {
             try transaction.connection.run(.commit)
         } catch {
             replication.diverged()
-            throw error
+            throw StoreError.unconfirmed(reason: "\(error)")
         }
     }
 

@@ -80,6 +80,11 @@ package final class AppCatalogs: Sendable {
 
     // MARK: The writer's thread
 
+    /// Undoes what was staged by a commit that failed.
+    ///
+    /// - Parameter next: The sequence that the next entry gets.
+    func rollBack(before next: UInt64) { state.withLock { $0.rollBack(before: next) } }
+
     /// Returns the catalog of an app as the previous jobs of this commit left it.
     ///
     /// - Parameter next: The sequence that the next entry gets.

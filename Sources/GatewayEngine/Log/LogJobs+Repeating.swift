@@ -20,6 +20,8 @@ extension LogJobs {
         guard try turn.repeatOperations(operations, to: position, from: previous) else {
             return false
         }
+        // Of an append of this gateway's own that failed, when it led.
+        catalogs.rollBack(before: head + 1)
         var reading = BatchReading(
             decoder: LogDecoder(catalogs: catalogs.current, hashes: catalogs.hashes),
             catalogs: operations)
