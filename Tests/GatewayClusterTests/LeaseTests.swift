@@ -77,6 +77,15 @@ import WidgetModel
         #expect(lease.look(Self.view("a", 1), isNewest: true, now: 51) != .lead(1))
     }
 
+    @Test func `leaves the lease to others for a time`() {
+        var lease = leader()
+        lease.leave(until: 900)
+        #expect(lease.generation == nil)
+        let free = Self.view("a", 1, left: 0)
+        #expect(lease.look(free, isNewest: true, now: 899) == .nothing)
+        #expect(lease.look(free, isNewest: true, now: 900) == .take(from: 1))
+    }
+
     @Test func `a fail-over of the database is no objection, and one that does not end is`() {
         var outage = Outage()
         #expect(outage.objection(at: 0) == nil)

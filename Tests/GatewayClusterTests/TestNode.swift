@@ -46,7 +46,7 @@ final class TestNode: Sendable {
 
     init(
         _ name: String, of cluster: TestCluster, at address: PostgresAddress? = nil,
-        in directory: String? = nil, waitsForStandby: Bool = false
+        in directory: String? = nil, waitsForStandby: Bool = false, canLead: Bool = true
     ) async throws {
         self.name = name
         let directory = try directory ?? GatewayProcess.temporaryDirectory()
@@ -70,7 +70,10 @@ final class TestNode: Sendable {
                     try $0.repeatOperations(operations, to: position, from: previous)
                 }.value
             },
-            lead: { [leads] isVoid, _ in leads.value.withLock { $0.append(isVoid) } },
+            lead: { [leads] isVoid, _ in
+                guard canLead else { throw TestFailure("no") }
+                leads.value.withLock { $0.append(isVoid) }
+            },
             follow: {})
         task = Task { [node = start.node] in try await node.run(hooks) }
     }

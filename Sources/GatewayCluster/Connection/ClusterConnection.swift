@@ -175,11 +175,22 @@ final class ClusterConnection: @unchecked Sendable {
             pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0),
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        _ = poll(&entries, 2, Int32(clamping: milliseconds))
+        // One that came with an answer is read already.
+        _ = poll(&entries, 2, takeNotifications() ? 0 : Int32(clamping: milliseconds))
         if entries[0].revents != 0, PQconsumeInput(connection) != 1 {
             throw Self.lost(connection)
         }
-        while let notification = PQnotifies(connection) { PQfreemem(notification) }
+        _ = takeNotifications()
+    }
+
+    /// Returns whether there were any.
+    private func takeNotifications() -> Bool {
+        var isNotified = false
+        while let notification = PQnotifies(connection) {
+            PQfreemem(notification)
+            isNotified = true
+        }
+        return isNotified
     }
 
     private static func wait(

@@ -14,13 +14,17 @@ enum ClusterDatabase {
         let newest: ClusterPosition
         /// The id of the batch at the position of the store; `nil` if there is none.
         let ownID: UInt128?
-        /// The number of the oldest batch.
-        let oldest: Int64
         let lease: Lease.View
         /// Whether commits wait for a standby.
         let hasQuorum: Bool
         /// Whether a node had more of the log than the database has.
         let isShortened: Bool
+
+        /// Whether the database lost the batch at the position of the store. One that is only gone
+        /// is older than what is kept.
+        func hasLost(_ position: ClusterPosition) -> Bool {
+            ownID.map { $0 != position.id } ?? (newest.number < position.number)
+        }
     }
 
     /// A batch as it is stored.
@@ -46,7 +50,7 @@ enum ClusterDatabase {
             (
                 """
                 SELECT n.number, n.id, (SELECT id FROM timeline.batch WHERE number = $1),
-                  (SELECT min(number) FROM timeline.batch), l.node, l.generation,
+                  l.node, l.generation,
                   (extract(epoch FROM l.until - clock_timestamp()) * 1000)::bigint,
                   current_setting('synchronous_standby_names') <> '', c.lost IS NOT NULL, c.log_id
                 FROM (SELECT number, id FROM timeline.batch ORDER BY number DESC LIMIT 1) n,
@@ -56,15 +60,15 @@ enum ClusterDatabase {
             batchesQuery(after: position.number),
         ])
         guard let row = answers[0].first else { throw .unexpectedAnswer }
-        let log = try row.uuid(9)
+        let log = try row.uuid(8)
         let view = View(
             newest: ClusterPosition(
                 log: log, number: try row.integer(0), id: try row.uuid(1)),
-            ownID: row.isNull(2) ? nil : try row.uuid(2), oldest: try row.integer(3),
+            ownID: row.isNull(2) ? nil : try row.uuid(2),
             lease: Lease.View(
-                node: row.isNull(4) ? nil : try row.text(4), generation: try row.integer(5),
-                left: try row.integer(6)),
-            hasQuorum: try row.boolean(7), isShortened: try row.boolean(8))
+                node: row.isNull(3) ? nil : try row.text(3), generation: try row.integer(4),
+                left: try row.integer(5)),
+            hasQuorum: try row.boolean(6), isShortened: try row.boolean(7))
         return (view, try answers[1].map { row throws(PostgresError) in try Batch(row, log) })
     }
 
@@ -76,6 +80,17 @@ enum ClusterDatabase {
         try connection.run([batchesQuery(after: number)], within: milliseconds)[0].map {
             row throws(PostgresError) in try Batch(row, log)
         }
+    }
+
+    /// Returns whether every batch behind a position is kept.
+    static func hasAll(
+        behind position: ClusterPosition, _ connection: ClusterConnection
+    ) throws(PostgresError) -> Bool {
+        try connection.rows(
+            """
+            SELECT coalesce(max(number), $1) - $1 = count(*) FROM timeline.batch WHERE number > $1
+            """, [.integer(position.number)], within: 60_000
+        ).first?.boolean(0) == true
     }
 
     private static func batchesQuery(after number: Int64) -> ClusterConnection.Query {

@@ -116,6 +116,8 @@ package final class ClusterNode: StoreReplication {
         /// The lease as it was last seen, and when that look began.
         var lease: (view: Lease.View, at: Int64)?
         var isStopping = false
+        /// Whether it leaves the lease to other nodes.
+        var isResigning = false
         /// Whether a client has more of the log than the database.
         var mustReportLoss = false
     }
@@ -243,6 +245,12 @@ package final class ClusterNode: StoreReplication {
         wake()
     }
 
+    /// Lets another node lead, and goes on to follow.
+    package func resign() {
+        state.withLock { $0.isResigning = true }
+        wake()
+    }
+
     private func wake() { eventfd_write(wakeUp, 1) }
 
     // MARK: The loop
@@ -250,7 +258,7 @@ package final class ClusterNode: StoreReplication {
     /// Follows, and leads where nobody does, until the task is cancelled; then lets another node
     /// lead.
     ///
-    /// - Throws: ``Fault/mustBeginAnew(reason:)`` and ``Fault/otherCluster``.
+    /// - Throws: ``Fault/mustBeginAnew(reason:)``, ``Fault/otherCluster`` and ``Fault/nameTaken``.
     package func run(_ hooks: Hooks) async throws {
         let thread = QueueExecutor(label: "cluster")
         try await withTaskCancellationHandler {
@@ -276,7 +284,11 @@ package final class ClusterNode: StoreReplication {
                 throw fault
             } catch {
                 logger.warning("the cluster's database is away", metadata: ["reason": "\(error)"])
-                state.withLock { $0.outage.failed("\(error)", at: ClusterConnection.now) }
+                state.withLock { state in
+                    state.outage.failed("\(error)", at: ClusterConnection.now)
+                    // Judged by what this server had, which may be another one now.
+                    state.mustReportLoss = false
+                }
                 await stopLeading(&lease, hooks)
                 expel(all: false)
                 failures = min(failures + 1, 6)
@@ -356,6 +368,9 @@ package final class ClusterNode: StoreReplication {
         _ = try present(nil, connection)
         while !isStopping {
             if state.withLock({ $0.mustRetake }) { await stopLeading(&lease, hooks) }
+            if state.withLock({ $0.isResigning }) {
+                try await leave(until: .max, &lease, hooks, connection)
+            }
             // The database answers, and this node may still be far behind.
             expel(all: false)
             // A barrier wakes it.
@@ -381,7 +396,7 @@ package final class ClusterNode: StoreReplication {
             guard view.hasQuorum || !configuration.waitsForStandby else { throw Fault.noQuorum }
             if !isLeading, position == at {
                 try check(view, at, connection)
-                try await repeatBatches(batches[...], hooks)
+                try await repeatBatches(batches[...], from: at, hooks)
             }
             let isNewest = isLeading || position.number >= view.newest.number
             if isNewest {
@@ -417,9 +432,20 @@ package final class ClusterNode: StoreReplication {
                     state.leading = Leading(connection: appending, generation: generation)
                     state.leadsUntil = lease.leadsUntil ?? .min
                 }
-                try await hooks.lead(
-                    view.isShortened,
-                    try ClusterDatabase.others(than: configuration.name, connection))
+                let others = try ClusterDatabase.others(than: configuration.name, connection)
+                do {
+                    try await hooks.lead(view.isShortened, others)
+                } catch {
+                    let now = ClusterConnection.now
+                    // Else it is not this node that cannot.
+                    guard state.withLock({ $0.leading != nil && now < $0.leadsUntil }) else {
+                        throw error
+                    }
+                    logger.error("this node cannot lead", metadata: ["reason": "\(error)"])
+                    let absence = others.isEmpty ? Lease.renewalInterval : Lease.absence
+                    try await leave(until: now + absence, &lease, hooks, connection)
+                    continue
+                }
                 state.withLock { $0.leading?.isOpen = true }
                 if view.isShortened {
                     try ClusterDatabase.forgetLoss(at: try newestEpoch, connection)
@@ -446,10 +472,17 @@ package final class ClusterNode: StoreReplication {
             try connection.awaitNotification(or: wakeUp, within: leads ? 0 : Self.lookInterval)
             drainWakeUp()
         }
-        if let generation = lease.generation {
-            await stopLeading(&lease, hooks)
-            try ClusterDatabase.release(generation, connection)
-        }
+        try await leave(until: .max, &lease, hooks, connection)
+    }
+
+    /// Leads no more, and lets other nodes take the lease.
+    private func leave(
+        until end: Int64, _ lease: inout Lease, _ hooks: Hooks, _ connection: ClusterConnection
+    ) async throws {
+        let generation = lease.generation
+        await stopLeading(&lease, hooks)
+        lease.leave(until: end)
+        if let generation { try ClusterDatabase.release(generation, connection) }
     }
 
     /// Records that the node lives, and renews its lease; returns whether it was renewed.
@@ -467,9 +500,7 @@ package final class ClusterNode: StoreReplication {
     ) throws {
         guard view.newest.log == position.log else { throw Fault.otherCluster }
         guard view.ownID != position.id else { return }
-        guard view.ownID != nil || view.oldest <= position.number else {
-            throw Fault.mustBeginAnew(reason: "the log no longer has what follows")
-        }
+        guard view.hasLost(position) else { throw Self.isTooFarBehind }
         logger.critical(
             "the database lost the end of the log",
             metadata: ["batch": "\(position.number)", "newest": "\(view.newest.number)"])
@@ -478,16 +509,17 @@ package final class ClusterNode: StoreReplication {
     }
 
     private func repeatBatches(
-        _ batches: ArraySlice<ClusterDatabase.Batch>, _ hooks: Hooks
+        _ batches: ArraySlice<ClusterDatabase.Batch>, from start: ClusterPosition, _ hooks: Hooks
     ) async throws {
-        var rest = batches
+        var (rest, previous) = (batches, start)
         while !rest.isEmpty {
-            let previous = position
             var next = previous
             var operations: [StoreOperation] = []
             while let batch = rest.first,
                 next == previous || operations.count < Self.operationsAtOnce
             {
+                // The one between is gone: not every batch is kept as long as the log.
+                guard batch.position.number == next.number + 1 else { throw Self.isTooFarBehind }
                 operations += try StoreOperation.list(
                     try configuration.seal.open(
                         batch.body, for: ClusterDatabase.place(of: batch.position)))
@@ -504,8 +536,12 @@ package final class ClusterNode: StoreReplication {
                 if state.position.number < reached.number { state.position = reached }
             }
             guard isDone else { return }
+            previous = next
         }
     }
+
+    private static let isTooFarBehind = Fault.mustBeginAnew(
+        reason: "the database no longer has all that follows")
 
     /// Ends the waits that have lasted too long, or all.
     private func expel(all: Bool) {

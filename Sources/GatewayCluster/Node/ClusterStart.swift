@@ -9,6 +9,8 @@ package struct ClusterStart: Sendable {
 
     /// The items that are read at once.
     private static let itemsAtOnce: Int64 = 2_000
+    /// The most batches that are repeated one after the other: to begin anew is faster.
+    private static let behindMax: Int64 = 1_000_000
 
     /// New keys for the stores of a cluster.
     static func newSecrets() -> [UInt8] {
@@ -51,16 +53,22 @@ package struct ClusterStart: Sendable {
             configuration, secrets: StoreSecrets(keys), position: nowhere, logger: logger)
         let store = try open(node)
         let present = try Self.position(of: store, log)
+        // A commit of one's own, before what is visible is believed.
+        _ = try ClusterDatabase.present(
+            configuration, at: present ?? nowhere, generation: nil, connection)
+        let (view, _) = try ClusterDatabase.look(connection, from: present ?? nowhere)
+        guard view.hasQuorum || !configuration.waitsForStandby else {
+            throw PostgresError.connectionLost(reason: "\(ClusterNode.Fault.noQuorum)")
+        }
         if let present {
-            // A commit of one's own, before what is visible is believed.
-            _ = try ClusterDatabase.present(configuration, at: present, generation: nil, connection)
-            let (view, _) = try ClusterDatabase.look(connection, from: present)
-            if view.ownID == present.id {
+            if view.ownID == present.id, view.newest.number - present.number <= Self.behindMax,
+                try ClusterDatabase.hasAll(behind: present, connection)
+            {
                 node.begin(at: present, in: store)
                 self.store = store
                 return
             }
-            if present != nowhere, view.ownID != nil || view.oldest <= present.number {
+            if view.hasLost(present) {
                 logger.critical(
                     "the database lost the end of the log",
                     metadata: ["batch": "\(present.number)", "newest": "\(view.newest.number)"])
@@ -74,7 +82,6 @@ package struct ClusterStart: Sendable {
         } else {
             self.store = store
         }
-        _ = try ClusterDatabase.present(configuration, at: nowhere, generation: nil, connection)
         _ = try await self.store.writeLocally(cost: 0) {
             try $0.setReplicationPosition(nowhere.data)
         }
@@ -116,8 +123,10 @@ package struct ClusterStart: Sendable {
             while true {
                 let rows = try connection.rows(
                     """
-                    SELECT app, key, value FROM timeline.item
-                    WHERE kind = $1::bigint AND (app, key) > ($2, $3) ORDER BY app, key LIMIT $4::bigint
+                    SELECT app, key, value FROM timeline.item i
+                    WHERE kind = $1::bigint AND (app, key) > ($2, $3) AND NOT EXISTS (
+                      SELECT 1 FROM timeline.gone g WHERE g.app = i.app AND g.batch > i.batch)
+                    ORDER BY app, key LIMIT $4::bigint
                     """,
                     [
                         .integer(Int64(kind.rawValue)), .text(last.app), .text(last.key),

@@ -14,6 +14,8 @@ package struct Lease: Sendable {
     static let leftMax: Int64 = 30_000
     /// How long a node that lacks batches leaves a free lease to others.
     static let courtesy: Int64 = 5_000
+    /// How long a node that could not lead leaves it to them.
+    static let absence: Int64 = 10_000
 
     /// The lease as the database holds it.
     package struct View: Sendable, Equatable {
@@ -47,6 +49,8 @@ package struct Lease: Sendable {
     private var lastTaken: Int64?
     /// Since when the lease has been free.
     private var freeSince: Int64?
+    /// The time until which the lease is left to other nodes.
+    private var leavesUntil = Int64.min
 
     package init(node: String) { self.node = node }
 
@@ -84,7 +88,7 @@ package struct Lease: Sendable {
         }
         let isOwn = view.node == node && (lastTaken ?? view.generation) == view.generation
         let isFree = view.left <= 0 || view.left > Self.leftMax || isOwn
-        guard isFree else {
+        guard isFree, now >= leavesUntil else {
             freeSince = nil
             return .nothing
         }
@@ -110,5 +114,11 @@ package struct Lease: Sendable {
     package mutating func abandon() {
         held = nil
         isLeading = false
+    }
+
+    /// Leaves the lease to other nodes until a time.
+    package mutating func leave(until end: Int64) {
+        abandon()
+        leavesUntil = end
     }
 }

@@ -54,7 +54,7 @@ extension ClusterAdministration {
                 description: "to: nodes have used this cluster: move to one that `cluster prepare`"
                     + " made a moment ago")
         }
-        try connection.execute("TRUNCATE timeline.batch, timeline.item")
+        try connection.execute("TRUNCATE timeline.batch, timeline.item, timeline.gone")
         try storeSecrets(try store.secretBytes(), seal)
         let first = try connection.rows(
             """
@@ -79,7 +79,7 @@ extension ClusterAdministration {
                     .bytes(try seal.seal(body, for: ClusterDatabase.place(of: position))),
                 ])
             try connection.rows(
-                "INSERT INTO timeline.item SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::bytea[])",
+                "INSERT INTO timeline.item (kind, app, key, value) SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::bytea[])",
                 try ClusterDatabase.items(ItemChanges(operations), in: position.log, seal))
             rows += operations.count
             report(rows)

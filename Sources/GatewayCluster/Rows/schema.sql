@@ -32,7 +32,12 @@ CREATE TABLE timeline.item (
   app text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
   value bytea NOT NULL,
+  -- The batch that stored it.
+  batch bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, app, key));
+
+-- The apps that were removed, each with the batch: their items from before it go in portions.
+CREATE TABLE timeline.gone (app text COLLATE "C" PRIMARY KEY, batch bigint NOT NULL);
 
 CREATE TABLE timeline.leader (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -54,7 +59,7 @@ CREATE PROCEDURE timeline.append(
   own_generation bigint, follows bigint, follows_id uuid, batch_id uuid, new_head bigint, batch_body bytea,
   is_logged boolean, gone_apps text[], kinds int[], apps text[], keys text[], contents bytea[], floor bigint)
 LANGUAGE plpgsql AS $$
-DECLARE newest bigint; newest_id uuid;
+DECLARE newest bigint; newest_id uuid; portion int; removed record;
 BEGIN
   -- Whatever the default of the login is.
   PERFORM set_config('synchronous_commit', 'on', true);
@@ -67,25 +72,38 @@ BEGIN
   INSERT INTO timeline.batch VALUES (newest + 1, batch_id, new_head, batch_body, is_logged);
   -- A node that is this far behind begins anew.
   IF newest % 1000 = 0 THEN
-    DELETE FROM timeline.batch WHERE NOT logged AND number < newest - 10000;
+    DELETE FROM timeline.batch WHERE NOT logged AND number < newest - 100000;
   END IF;
-  IF array_length(gone_apps, 1) > 0 THEN
-    DELETE FROM timeline.item WHERE kind BETWEEN 1 AND 4 AND app = ANY (gone_apps);
-  END IF;
+  INSERT INTO timeline.gone SELECT unnest(gone_apps), newest + 1
+    ON CONFLICT (app) DO UPDATE SET batch = excluded.batch;
   IF array_length(kinds, 1) > 0 THEN
     DELETE FROM timeline.item i USING unnest(kinds, apps, keys, contents) u(k, a, y, v)
       WHERE u.v IS NULL AND i.kind = u.k AND i.app = u.a AND i.key = u.y;
     INSERT INTO timeline.item
-      SELECT u.k, u.a, u.y, u.v FROM unnest(kinds, apps, keys, contents) u(k, a, y, v)
+      SELECT u.k, u.a, u.y, u.v, newest + 1 FROM unnest(kinds, apps, keys, contents) u(k, a, y, v)
       WHERE u.v IS NOT NULL
-      ON CONFLICT (kind, app, key) DO UPDATE SET value = excluded.value;
+      ON CONFLICT (kind, app, key) DO UPDATE SET value = excluded.value, batch = excluded.batch;
   END IF;
   IF floor > 0 THEN
-    DELETE FROM timeline.batch WHERE head <= floor AND number < newest - 10000;
+    DELETE FROM timeline.batch WHERE number < least(newest - 10000, (
+      SELECT number FROM timeline.batch WHERE head > floor ORDER BY number LIMIT 1));
     DELETE FROM timeline.item c WHERE c.kind = 2 AND c.key < (
       SELECT max(d.key) FROM timeline.item d
       WHERE d.kind = 2 AND d.app = c.app AND d.key <= lpad(floor::text, 20, '0'));
   END IF;
+  -- A million rows take longer than a lease.
+  FOR removed IN SELECT app, batch FROM timeline.gone LIMIT 1 LOOP
+    DELETE FROM timeline.item WHERE ctid = ANY (ARRAY(
+      SELECT i.ctid FROM timeline.item i WHERE i.kind = ANY ('{1,2,3,4}') AND i.app = removed.app
+        AND i.batch < removed.batch LIMIT 5000));
+    GET DIAGNOSTICS portion = ROW_COUNT;
+    -- One that another session changed meanwhile was left.
+    IF portion < 5000 THEN
+      DELETE FROM timeline.gone g WHERE g.app = removed.app AND NOT EXISTS (
+        SELECT FROM timeline.item i WHERE i.kind = ANY ('{1,2,3,4}') AND i.app = removed.app
+          AND i.batch < removed.batch);
+    END IF;
+  END LOOP;
   COMMIT;
 END $$;
 
@@ -93,7 +111,7 @@ END $$;
 GRANT USAGE ON SCHEMA timeline TO timeline_node, timeline_observer;
 GRANT SELECT ON ALL TABLES IN SCHEMA timeline TO timeline_node;
 GRANT INSERT, DELETE ON timeline.batch TO timeline_node;
-GRANT INSERT, UPDATE, DELETE ON timeline.item, timeline.node TO timeline_node;
+GRANT INSERT, UPDATE, DELETE ON timeline.item, timeline.gone, timeline.node TO timeline_node;
 GRANT UPDATE ON timeline.leader TO timeline_node;
 GRANT UPDATE (lost, voided) ON timeline.cluster TO timeline_node;
 REVOKE EXECUTE ON PROCEDURE timeline.append FROM PUBLIC;
