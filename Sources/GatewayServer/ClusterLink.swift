@@ -44,8 +44,6 @@ final class ClusterLink: LogLeader {
         client = try CurlClient(configuration)
     }
 
-    deinit { client.close() }
-
     var isHere: Bool { node.isLeading }
 
     var state: ClusterState {

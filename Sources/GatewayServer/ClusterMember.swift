@@ -27,14 +27,19 @@ final class ClusterMember: Service {
     private struct State {
         /// `nil` before it follows.
         var engine: Engine?
+        var endPushes: @Sendable () async -> Void = {}
         var following: Task<Void, Never>?
+        var telling: Task<Void, Never>?
+        /// Has another node lead, when the gateway stops.
+        var leaving: Task<Void, Never>?
         /// Restores the pushes of the node that leads.
         var restoring: Task<Void, Never>?
         /// The generation of the leader that knows every client's contact.
         var told: Int64?
         var toldAt: Int64 = 0
-        /// The start of each other node, and when it told this one last, in monotonic milliseconds.
-        var heard: [String: (start: String, at: Int64)] = [:]
+        /// The start of each other node, when it told this one last, in monotonic milliseconds, and
+        /// whether that is all that it has to tell.
+        var heard: [String: (start: String, at: Int64, isWhole: Bool)] = [:]
     }
 
     /// The longest wait of pushes for the other nodes' contacts.
@@ -43,6 +48,8 @@ final class ClusterMember: Service {
     private static let interval = Duration.milliseconds(250)
     /// The longest time between two of them, in milliseconds.
     private static let silenceMax: Int64 = 2_000
+    /// The time after which all are told again: the leader may have missed this node.
+    private static let gapMax: Int64 = 5_000
     /// The time after which a node that tells nothing has no streams.
     private static let absenceMax: Int64 = 10_000
     /// The contacts that are told at once.
@@ -61,11 +68,13 @@ final class ClusterMember: Service {
     /// Begins to follow the log.
     ///
     /// - Parameters:
+    ///   - endPushes: Ends pushing, for good.
     ///   - rings: Returns the key rings as they are configured.
     ///   - onKeys: Called when the leader's key rings may have changed.
     ///   - onFailure: Called when the node cannot go on: its process must end.
     func start(
-        _ engine: Engine, rings: @escaping @Sendable () -> SharedKeyRings,
+        _ engine: Engine, endPushes: @escaping @Sendable () async -> Void,
+        rings: @escaping @Sendable () -> SharedKeyRings,
         onKeys: @escaping @Sendable () -> Void,
         onFailure: @escaping @Sendable (_ reason: String) -> Void
     ) {
@@ -85,12 +94,12 @@ final class ClusterMember: Service {
                 let now = engine.clock.wallSeconds()
                 let least = isVoid ? EpochLedger.ordinalBeyondLoss(after: 0, now: now) : 0
                 let epoch = EpochID(ordinal: least, nonce: .random(in: .min ... .max))
-                _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
-                    try engine.log.jobs.openEpoch(epoch, voidsOlder: isVoid, &$0)
-                }
                 // Before anybody may change them: what the former leader did last; of a new cluster,
                 // this node's.
                 try rings().copy(from: store)
+                _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
+                    try engine.log.jobs.openEpoch(epoch, voidsOlder: isVoid, &$0)
+                }
                 try await rings().publish(to: engine)
                 newKeys.yield()
                 logger.notice("this node leads", metadata: ["voidsCursors": "\(isVoid)"])
@@ -125,7 +134,13 @@ final class ClusterMember: Service {
                 onFailure("\(error)")
             }
         }
-        state.withLock { ($0.engine, $0.following) = (engine, following) }
+        let telling = Task { [weak self] in
+            while (try? await Task.sleep(for: Self.interval)) != nil { await self?.tell() }
+        }
+        state.withLock { state in
+            (state.engine, state.following, state.telling) = (engine, following, telling)
+            state.endPushes = endPushes
+        }
     }
 
     /// Returns once the log has the cluster's key rings: with some of its own, a node would refuse what
@@ -135,11 +150,28 @@ final class ClusterMember: Service {
         for await _ in keys { return }
     }
 
+    /// When the gateway is to stop, another node leads as soon as no push is in flight: this one
+    /// follows until its streams have ended.
+    func run() async throws {
+        try? await gracefulShutdown()
+        state.withLock { state in
+            state.leaving = Task { [node, endPushes = state.endPushes] in
+                await endPushes()
+                node.resign()
+            }
+        }
+    }
+
     /// Lets another node lead, and follows no more.
     func stop() async {
-        let following = state.withLock { $0.following.take() }
-        following?.cancel()
-        await following?.value
+        let tasks = state.withLock { state in
+            state.endPushes = {}
+            return [state.leaving.take(), state.telling.take(), state.following.take()]
+        }
+        for task in tasks {
+            task?.cancel()
+            await task?.value
+        }
     }
 
     /// Returns when these nodes have told of their clients, who would be pushed to beside their streams;
@@ -147,7 +179,7 @@ final class ClusterMember: Service {
     private func untilHeard(from nodes: [String]) async {
         let end = ContinuousClock.now + Self.hearing
         while !Task.isCancelled, ContinuousClock.now < end,
-            state.withLock({ state in nodes.contains { state.heard[$0] == nil } })
+            state.withLock({ state in nodes.contains { state.heard[$0]?.isWhole != true } })
         {
             try? await Task.sleep(for: .milliseconds(50))
         }
@@ -165,31 +197,26 @@ final class ClusterMember: Service {
         let start: String
         let era: UInt32
         let entries: [Entry]
+        /// Whether that was all, with what came before.
+        let isWhole: Bool
     }
 
-    /// Tells the leader of this node's clients until the gateway stops.
-    func run() async throws {
-        try? await cancelWhenGracefulShutdown {
-            while true {
-                try await Task.sleep(for: Self.interval)
-                await self.tell()
-            }
-        }
-    }
-
+    /// Tells the leader of this node's clients.
     private func tell() async {
         guard let engine = state.withLock({ $0.engine }) else { return }
         guard let leader = node.leader, leader.name != node.name else {
             state.withLock { $0.told = nil }
             link.contacted(nil)
+            // Nobody needs to be told.
+            _ = engine.registry.takeContacts(all: false)
             if node.isLeading { forgetAbsent(engine) }
             return
         }
         let now = engine.clock.now()
         let (told, toldAt) = state.withLock { ($0.told, $0.toldAt) }
-        let contacts = engine.registry.takeContacts(all: told != leader.generation)
-        guard !contacts.isEmpty || told != leader.generation || now >= toldAt + Self.silenceMax
-        else { return }
+        let isWhole = told != leader.generation || now >= toldAt + Self.gapMax
+        let contacts = engine.registry.takeContacts(all: isWhole)
+        guard !contacts.isEmpty || isWhole || now >= toldAt + Self.silenceMax else { return }
         do {
             let era = engine.clients.era
             var rest = contacts[...]
@@ -199,10 +226,12 @@ final class ClusterMember: Service {
                 }
                 rest = rest.dropFirst(Self.contactsAtOnce)
                 _ = try await link.post(
-                    Message(start: node.start, era: era, entries: entries),
+                    Message(
+                        start: node.start, era: era, entries: entries,
+                        isWhole: isWhole && rest.isEmpty),
                     "\(GatewayRoutes.contactsPath)?node=\(node.name)", to: leader.name)
             } while !rest.isEmpty
-            state.withLock { ($0.told, $0.toldAt) = (leader.generation, now) }
+            state.withLock { ($0.told, $0.toldAt) = (leader.generation, engine.clock.now()) }
             link.contacted(nil)
         } catch {
             link.contacted("\(leader.name): \(error)")
@@ -219,8 +248,13 @@ final class ClusterMember: Service {
     func note(_ document: JSONValue, from node: String) throws {
         guard let engine = state.withLock({ $0.engine }) else { return }
         let message = try Message(decoding: document)
-        let before = state.withLock {
-            $0.heard.updateValue((message.start, engine.clock.now()), forKey: node)
+        let before = state.withLock { state in
+            let before = state.heard[node]
+            let wasWhole = before?.start == message.start && before?.isWhole == true
+            state.heard[node] = (
+                message.start, engine.clock.now(), message.isWhole || wasWhole
+            )
+            return before
         }
         // The streams of its former start have ended with that.
         if let before, before.start != message.start { engine.clients.forgetContacts(at: node) }

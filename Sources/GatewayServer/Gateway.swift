@@ -401,10 +401,13 @@ package struct Gateway: Sendable {
         ]
         if let probes { running.append(probes) }
         if let member, let nodeSocket {
+            // The last is stopped first: another gateway leads while this one ends its streams, of
+            // which that one asks until then.
+            running.insert(nodePort(at: nodeSocket, of: member, routes, quiet), at: 0)
             running.append(member)
-            running.append(nodePort(at: nodeSocket, of: member, routes, quiet))
             member.start(
-                engine, rings: { [current] in SharedKeyRings(current.value) },
+                engine, endPushes: { [self] in await endPushes(at: engine.clock.now() + 5_000) },
+                rings: { [current] in SharedKeyRings(current.value) },
                 onKeys: { Task { await upkeep.lookAtKeys() } }
             ) { [logger] in
                 Self.abandon($0, logger)
@@ -546,22 +549,27 @@ package struct Gateway: Sendable {
                 mayPush: { [leader = engine.leader] in leader?.isHere ?? true }))
     }
 
-    /// Ends pushes that are in flight 20 s after `moment`, the time of the request to stop. The next
-    /// start sends what they leave unconfirmed.
-    private func close(at moment: Int64) async throws {
+    /// Ends pushing, and those in flight at a time: the next start, or another gateway, sends what
+    /// they leave unconfirmed.
+    private func endPushes(at end: Int64) async {
         await engine.push?.stop { [senders, clock = engine.clock] in
-            let (ended, end) = AsyncStream.makeStream(of: Void.self)
+            let (ended, ending) = AsyncStream.makeStream(of: Void.self)
             let drain = Task {
                 await senders.drain()
-                end.finish()
+                ending.finish()
             }
             let alarm = Task {
-                await clock.sleep(moment + 20_000)
-                end.finish()
+                await clock.sleep(end)
+                ending.finish()
             }
             for await _ in ended {}
             for task in [drain, alarm] { task.cancel() }
         }
+    }
+
+    /// Ends what goes on when every service has stopped; `moment` is the time of the request to stop.
+    private func close(at moment: Int64) async throws {
+        await endPushes(at: moment + 20_000)
         // After everything that may have ended a span.
         await tracing?.stop()
         await member?.stop()

@@ -13,15 +13,17 @@ extension ClientDirectory {
         var events: [PushLoop.Event] = []
         for (key, contact) in contacts {
             let contact = epoch.ordinal == era ? contact : contact.withoutPositions
-            guard let before = registry.note(contact, of: key, at: node) else { continue }
+            guard let (before, contact) = registry.note(contact, of: key, at: node) else {
+                continue
+            }
             if contact.seenAt > before.seenAt { registry.noteSeen(key, now: contact.seenAt) }
-            guard registry.record(key)?.isPushable == true else { continue }
             if contact.isStreaming, !before.isStreaming {
                 events.append(
                     .streamOpened(key, kinds: nil, resuming: contact.confirmed, in: epoch))
             } else if before.isStreaming, !contact.isStreaming {
                 events.append(.streamEnded(key, kinds: nil))
             }
+            guard registry.record(key)?.isPushable == true else { continue }
             if contact.confirmed > before.confirmed {
                 events.append(.acknowledged(key, upTo: contact.confirmed, in: epoch))
             }

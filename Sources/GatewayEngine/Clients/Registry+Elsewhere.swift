@@ -52,22 +52,33 @@ extension Registry {
     }
 
     /// Records the contact of a registered client with another gateway: what it heard there, as if it
-    /// had been here. Returns the contact recorded before, or `nil` for a client that is not
-    /// registered.
+    /// had been here. Returns the contact recorded before and the one recorded now, or `nil` for a
+    /// client that is not known.
     package func note(
         _ contact: NodeContact, of key: ClientKey, at node: String
-    ) -> NodeContact? {
+    ) -> (before: NodeContact, now: NodeContact)? {
         withPart(of: key) { part in
-            guard var entry = part.records[key] else { return nil }
-            contact.add(to: &entry.hearing)
-            part.records[key] = entry
-            return part.elsewhere[key, default: [:]].updateValue(contact, forKey: node)
-                ?? NodeContact()
+            let known = part.elsewhere[key]?[node]
+            // The streams of a client that was removed are yet to end.
+            guard part.records[key] != nil || known != nil else { return nil }
+            if var hearing = part.records[key]?.hearing {
+                contact.add(to: &hearing)
+                part.records[key]?.hearing = hearing
+            }
+            let before = known ?? NodeContact()
+            // A stream matters once the client is pushed to, and then until it ends.
+            var contact = contact
+            let isPushable = part.records[key]?.record.isPushable ?? false
+            contact.isStreaming = contact.isStreaming && (before.isStreaming || isPushable)
+            let isGone = part.records[key] == nil && contact.streams == 0
+            part.elsewhere[key, default: [:]][node] = isGone ? nil : contact
+            if part.elsewhere[key]?.isEmpty == true { part.elsewhere[key] = nil }
+            return (before, contact)
         }
     }
 
-    /// Forgets the contacts of clients with another gateway, or all; returns the clients that had a
-    /// stream there for all kinds, once for each.
+    /// Forgets the contacts of clients with another gateway, or all; returns the clients whose
+    /// stream there matters, once for each.
     package func forgetContacts(at node: String?) -> [ClientKey] {
         parts.flatMap { part in
             part.withLock { part in

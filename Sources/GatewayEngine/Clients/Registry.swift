@@ -132,7 +132,6 @@ package final class Registry: Sendable {
     package func remove(_ key: ClientKey) {
         withPart(of: key) {
             $0.records[key] = nil
-            $0.elsewhere[key] = nil
             $0.seen.remove(key)
         }
     }
@@ -141,10 +140,7 @@ package final class Registry: Sendable {
     package func removeAll(of app: String) {
         for part in parts {
             part.withLock { part in
-                for key in part.records.keys where key.app == app {
-                    part.records[key] = nil
-                    part.elsewhere[key] = nil
-                }
+                for key in part.records.keys where key.app == app { part.records[key] = nil }
                 part.seen = part.seen.filter { $0.app != app }
             }
         }

@@ -24,7 +24,7 @@ extension PushLoop {
     }
 
     /// Begins to push, with the state that the store has of each client. Returns when no client is
-    /// left to be restored, or when the loop rests again.
+    /// left to be restored, when the loop rests again, or when the task is cancelled.
     ///
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package func lead(from store: SQLiteStore) async throws {
@@ -39,12 +39,13 @@ extension PushLoop {
                     })
             }
         }
+        guard !Task.isCancelled else { return }
         try await loop.submit { [self] in
             duty = .restoring(clients[...], clear: min(clear, scheduler.position))
             takeEvents()
         }.get()
-        while try await loop.submit({ if case .restoring = self.duty { true } else { false } })
-            .get()
+        while !Task.isCancelled,
+            try await loop.submit({ if case .restoring = self.duty { true } else { false } }).get()
         {
             // Behind the portion that the loop works on.
         }

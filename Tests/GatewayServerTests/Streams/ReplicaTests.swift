@@ -1,7 +1,6 @@
 import Foundation
 import GatewayCore
 import GatewayDelivery
-import GatewayPush
 import GatewayRecords
 import GatewayTestSupport
 import Synchronization
@@ -9,6 +8,7 @@ import Testing
 import WidgetModel
 
 @testable import GatewayEngine
+@testable import GatewayPush
 @testable import GatewayStorage
 
 /// A gateway that repeats another one's store answers as that one does.
@@ -189,6 +189,15 @@ import WidgetModel
         try await loops[1].lead(from: pair.replica.store)
         try await wait()
         #expect(senders.map { $0.count.withLock { $0 } } == [1, 1])
+        // Nor does one lead whose lease ended as it began.
+        await loops[0].rest()
+        let late = Task {
+            while !Task.isCancelled { await Task.yield() }
+            try await loops[0].lead(from: pair.leader.store)
+        }
+        late.cancel()
+        try await late.value
+        #expect(try await loops[0].ask { scheduler, _ in scheduler.keys.isEmpty })
         for loop in loops { await loop.stop {} }
         clock.end()
         try await pair.stop()
@@ -203,12 +212,39 @@ import WidgetModel
         var contact = NodeContact()
         (contact.streams, contact.confirmed, contact.polled, contact.streamed) = (1, 7, 7, 7)
         clients.heard([(key, contact)], at: "b", era: clients.era + 1)
-        let recorded = registry.note(NodeContact(), of: key, at: "b")
+        let recorded = registry.note(NodeContact(), of: key, at: "b")?.before
         // Its stream is one, whatever the log lost.
         #expect(recorded?.streams == 1)
         #expect(recorded.map { [$0.confirmed, $0.polled, $0.streamed] } == [0, 0, 0])
         clients.heard([(key, contact)], at: "b", era: clients.era)
-        #expect(registry.note(NodeContact(), of: key, at: "b") == contact)
+        #expect(registry.note(NodeContact(), of: key, at: "b")?.before == contact)
+        try await pair.stop()
+    }
+
+    @Test func `pushes know of a stream elsewhere while it matters`() async throws {
+        let pair = try await ReplicaPair(pushes: true)
+        let push = try #require(pair.leader.engine.push)
+        try await push.lead(from: pair.leader.store)
+        try await pair.leader.putCatalog()
+        let (clients, key) = (pair.leader.engine.clients, StreamFixture.key("phone"))
+        var contact = NodeContact()
+        func isStreaming() async throws -> Bool {
+            clients.heard([(key, contact)], at: "b", era: clients.era)
+            while try await !push.isCaughtUp() { await Task.yield() }
+            return try await push.ask { scheduler, _ in scheduler.isStreaming(key) }
+        }
+        try await pair.leader.register("phone")
+        (contact.streams, contact.isStreaming) = (1, true)
+        #expect(try await !isStreaming())
+        try await pair.leader.register("phone", delivery: [Self.address])
+        #expect(try await isStreaming())
+        #expect(try await isStreaming())
+        try await clients.remove(key)
+        contact = NodeContact()
+        #expect(try await !isStreaming())
+        try await pair.leader.register("phone", delivery: [Self.address])
+        #expect(try await push.ask { scheduler, _ in !scheduler.isStreaming(key) })
+        await push.stop {}
         try await pair.stop()
     }
 
@@ -259,6 +295,29 @@ import WidgetModel
         log.script.withLock { $0 = {} }
         try await open(30, voidsOlder: true)
         #expect(fixture.cursors.epoch.ordinal == 30)
+        try await fixture.stop()
+    }
+
+    @Test func `a catalog without confirmation is not in force at a follower`() async throws {
+        let log = ScriptedLog()
+        let fixture = try StreamFixture(
+            SQLiteStore(inMemory: StoreConfiguration(), replication: log), isShared: true)
+        let jobs = fixture.engine.log.jobs
+        _ = try await fixture.store.write(cost: 1) {
+            try jobs.openEpoch(EpochID(ordinal: 1, nonce: 1), voidsOlder: false, &$0)
+        }
+        try await fixture.putCatalog()
+        let etag = fixture.engine.catalogs.document(of: StreamFixture.app)?.etag
+        log.script.withLock { $0 = { () throws(StoreError) in throw .unconfirmed(reason: "cut") } }
+        await #expect(throws: (any Error).self) {
+            try await fixture.putCatalog(StreamFixture.catalog + "\n# another")
+        }
+        let position = try #require(try fixture.store.replicationPosition())
+        _ = try await fixture.store.writeLocally(cost: 1) {
+            try jobs.repeatBatch(
+                [.setMeta("key", nil)], to: Data("2".utf8), from: position, &$0)
+        }
+        #expect(fixture.engine.catalogs.document(of: StreamFixture.app)?.etag == etag)
         try await fixture.stop()
     }
 
