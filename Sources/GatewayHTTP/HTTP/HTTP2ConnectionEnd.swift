@@ -42,6 +42,8 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
         newestStream = max(newestStream, id)
         if isFull { return send(.rstStream(.refusedStream), id) }
+        // One that is closed before NIO opens it was reported as closed already.
+        guard channel.isActive else { return }
         openStreams[id] = channel
         idleTimer?.cancel()
         idleTimer = nil

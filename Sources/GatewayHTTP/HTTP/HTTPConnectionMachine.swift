@@ -458,12 +458,14 @@ extension HTTPConnectionMachine {
     }
 
     /// Records that the peer has ended its side of the HTTP/2 connection: the reader of an event
-    /// stream has gone, as with HTTP/1.1. Complete requests still get their responses, and the
-    /// request timer ends the others.
+    /// stream has gone, and the rest of a request will not come. Complete requests still get their
+    /// responses.
     mutating func connectionInputClosed() -> [Action] {
-        switch output {
-        case .connected, .admitting, .streaming: abort()
-        case .idle, .responding, .draining, .closed: []
+        switch (output, input) {
+        case (.connected, _), (.admitting, _), (.streaming, _): abort()
+        case (.responding, .forwarding): endInput(.peer, ChannelError.inputClosed)
+        case (.idle, .reading), (.idle, .discarding): abort()
+        case (.idle, _), (.responding, _), (.draining, _), (.closed, _): []
         }
     }
 

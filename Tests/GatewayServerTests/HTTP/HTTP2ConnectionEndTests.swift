@@ -102,6 +102,7 @@ import Testing
     @Test func `a peer that has ended ends its streams, and they the connection`() throws {
         let handler = Stream()
         let stream = EmbeddedChannel(handler: handler, loop: channel.embeddedEventLoop)
+        try stream.connect(to: SocketAddress(unixDomainSocketPath: "peer")).wait()
         end.streamCreated(1, channel: stream)
         channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         #expect(handler.inputClosed == 0, "after the frames of the last read")
@@ -113,6 +114,38 @@ import Testing
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
         #expect(try goodbyes() == [1])
         #expect(!channel.isActive)
+    }
+
+    /// Ends a stream with its first frame.
+    private final class Refusal: ChannelInboundHandler {
+        typealias InboundIn = Any
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            context.close(promise: nil)
+        }
+    }
+
+    @Test func `a stream that ends with its first frame is not waited for`() throws {
+        let end = HTTP2ConnectionEnd(
+            firstRequestTimeout: .seconds(10), ConnectionSettings())
+        let server = EmbeddedChannel()
+        _ = try server.pipeline.syncOperations.configureHTTP2Pipeline(
+            mode: .server, connectionConfiguration: .init(), streamConfiguration: .init(),
+            streamDelegate: end
+        ) { stream in
+            stream.eventLoop.makeCompletedFuture {
+                try stream.pipeline.syncOperations.addHandler(Refusal())
+            }
+        }
+        try server.pipeline.syncOperations.addHandler(end)
+        try server.connect(to: SocketAddress(unixDomainSocketPath: "peer")).wait()
+        let request = [0x82, 0x84, 0x87, 0x41, 1, UInt8(ascii: "a")] as [UInt8]
+        let frames = [0, 0, 0, 4, 0, 0, 0, 0, 0] + [0, 0, 6, 1, 5, 0, 0, 0, 1] + request
+        try server.writeInbound(
+            ByteBuffer(bytes: Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frames))
+        #expect(end.newestStream == 1)
+        server.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        #expect(!server.isActive)
     }
 
     @Test func `a connection without streams ends with its peer`() throws {

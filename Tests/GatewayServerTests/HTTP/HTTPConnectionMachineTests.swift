@@ -464,6 +464,25 @@ import WidgetModel
         #expect(asking.machine.isResponding)
     }
 
+    @Test func `a request whose rest cannot come ends with its connection of HTTP/2`() {
+        func sending(_ body: String) -> Connection {
+            var connection = Connection(isHTTP2: true)
+            _ = connection.head("/1") + connection.body(body)
+            return connection
+        }
+        var unread = sending("a")
+        #expect(unread.connectionInputClosed() == ["close"])
+        var forwarding = sending("a")
+        _ = forwarding.readCompleted()
+        #expect(
+            forwarding.connectionInputClosed()
+                == ["cancel request timer", "fail body ChannelError"])
+        #expect(forwarding.written() == ["request timer", "reset stream"])
+        var answered = sending("a")
+        _ = answered.readCompleted() + answered.written()
+        #expect(answered.connectionInputClosed() == ["close"])
+    }
+
     // MARK: Stopping
 
     @Test func stoppingWaitsForWhatIsUnderWay() {
