@@ -18,9 +18,6 @@ struct AttemptsCommand: AsyncParsableCommand {
               timelinectl attempts --channel webhook --outcome retry --json
             """)
 
-    /// The largest page size.
-    static let limitMax = 1_000
-
     @OptionGroup var options: CommonOptions
     @OptionGroup var app: AppOption
 
@@ -36,13 +33,9 @@ struct AttemptsCommand: AsyncParsableCommand {
     @Option(help: "Cursor: `before` from the previous page.")
     var before: Int64?
 
-    @Option(help: "Page size, 1 to 1000.")
-    var limit = 50
+    @OptionGroup var page: PageOptions
 
     func validate() throws {
-        guard (1...Self.limitMax).contains(limit) else {
-            throw ValidationError("--limit must be 1 to \(Self.limitMax)")
-        }
         if let client { try requireID(client, of: "a client") }
         guard outcome.map(Identifier.isValid) ?? true else {
             throw ValidationError("--outcome must be one word, such as sent or retry")
@@ -50,15 +43,12 @@ struct AttemptsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-            let answer = try await service.json("GET", "\(service.base)/attempts?\(query)")
-            try Terminal.print(answer.value, as: options.form, text: Self.text)
-        }
+        try await options.show("/attempts?\(query)", of: app, text: Self.text)
     }
 
     /// The query string. No value needs encoding: each is validated first.
     var query: String {
-        var parts = ["limit=\(limit)"]
+        var parts = ["limit=\(page.limit)"]
         if let client { parts.append("client=\(client)") }
         if let channel { parts.append("channel=\(channel.rawValue)") }
         if let outcome { parts.append("outcome=\(outcome)") }

@@ -35,24 +35,11 @@ struct ChangesCommand: AsyncParsableCommand {
         help: ArgumentHelp("Cursor: `before` from the previous page.", valueName: "sequence"))
     var before: UInt64?
 
-    @Option(help: "Page size, 1 to 1000.")
-    var limit = 100
-
-    func validate() throws {
-        guard (1...1_000).contains(limit) else {
-            throw ValidationError("--limit must be 1 to 1000")
-        }
-    }
+    @OptionGroup var page: PageOptions
 
     func run() async throws {
-        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-            let cursor = before.map { "&before=\($0)" } ?? ""
-            let answer = try await service.json(
-                "GET", "\(service.base)/changes?limit=\(limit)\(cursor)")
-            try Terminal.print(answer.value, as: options.form) { (page: ChangePage) in
-                text(page)
-            }
-        }
+        let cursor = before.map { "&before=\($0)" } ?? ""
+        try await options.show("/changes?limit=\(page.limit)\(cursor)", of: app, text: text)
     }
 
     /// Returns the page for people.

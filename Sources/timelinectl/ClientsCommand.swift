@@ -47,25 +47,18 @@ struct ClientsCommand: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Cursor: `after` from the previous page.", valueName: "id"))
         var after: String?
 
-        @Option(help: "Page size, 1 to 1000.")
-        var limit = 100
+        @OptionGroup var page: PageOptions
 
         func validate() throws {
-            guard (1...1_000).contains(limit) else {
-                throw ValidationError("--limit must be 1 to 1000")
-            }
             for id in [after, prefix].compactMap({ $0 }) { try requireID(id, of: "a client") }
         }
 
         func run() async throws {
-            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-                let answer = try await service.json("GET", "\(service.base)/clients?\(query)")
-                try Terminal.print(answer.value, as: options.form, text: Self.text)
-            }
+            try await options.show("/clients?\(query)", of: app, text: Self.text)
         }
 
         var query: String {
-            var parts = ["limit=\(limit)"]
+            var parts = ["limit=\(page.limit)"]
             if let attribute { parts.append("attribute=\(attribute.encoded)") }
             if let prefix { parts.append("prefix=\(prefix)") }
             if let after { parts.append("after=\(after)") }
@@ -117,16 +110,11 @@ struct ClientsCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "The client's id.")
-        var client: String
-
-        func validate() throws {
-            try requireID(client, of: "a client")
-        }
+        @OptionGroup var client: ClientArgument
 
         func run() async throws {
             try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-                let answer = try await service.json("GET", service.base(ofClient: client))
+                let answer = try await service.json("GET", service.base(ofClient: client.client))
                 Terminal.print(answer.value.text)
             }
         }
@@ -148,11 +136,10 @@ struct ClientsCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "The client's id.")
-        var client: String
+        @OptionGroup var argument: ClientArgument
 
         func run() async throws {
-            try requireID(client, of: "a client")
+            let client = argument.client
             try await options.withService(of: app.required()) { service throws(GatewayFailure) in
                 // Deleting what is not there succeeds, but a person may have mistyped.
                 _ = try await service.json("GET", service.base(ofClient: client))

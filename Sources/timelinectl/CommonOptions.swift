@@ -46,6 +46,18 @@ struct CommonOptions: ParsableArguments {
         }
     }
 
+    /// Requests a document of an app and prints it in the chosen form.
+    ///
+    /// - Parameter path: The path below the app's.
+    func show<Document: Decodable>(
+        _ path: String, of app: AppOption, text: (Document) -> String
+    ) async throws {
+        try await withService(of: app.required()) { service throws(GatewayFailure) in
+            let answer = try await service.json("GET", service.base + path)
+            try Terminal.print(answer.value, as: form, text: text)
+        }
+    }
+
     /// The configuration of a connection to the gateway, with the caller's credentials.
     ///
     /// - Throws: `ValidationError` if the gateway's address is not stated.
@@ -123,7 +135,25 @@ struct ClientOption: ParsableArguments {
     @Option(help: ArgumentHelp("The client's id.", valueName: "id"))
     var client: String
 
+    func validate() throws { try requireID(client, of: "a client") }
+}
+
+/// The client that the command is about.
+struct ClientArgument: ParsableArguments {
+    @Argument(help: "The client's id.")
+    var client: String
+
+    func validate() throws { try requireID(client, of: "a client") }
+}
+
+/// The size of a page.
+struct PageOptions: ParsableArguments {
+    @Option(help: "Page size, 1 to 1000.")
+    var limit = 100
+
     func validate() throws {
-        try requireID(client, of: "a client")
+        guard (1...1_000).contains(limit) else {
+            throw ValidationError("--limit must be 1 to 1000")
+        }
     }
 }

@@ -21,10 +21,7 @@ struct EventsCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
 
     func run() async throws {
-        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-            let answer = try await service.json("GET", "\(service.base)/events")
-            try Terminal.print(answer.value, as: options.form, text: Self.text)
-        }
+        try await options.show("/events", of: app, text: Self.text)
     }
 
     static func text(_ document: PushEvents) -> String {

@@ -46,28 +46,16 @@ struct ExplainCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let service = GatewayService(
-                connection: try options.connection(), app: try app.required())
-            let document = sequence == nil ? try stated.document() : ([], "")
-            do throws(GatewayFailure) {
-                let answer: JSONValue
-                if let sequence {
-                    answer = try await service.json(
-                        "GET", "\(service.base)/changes/\(sequence)/explain"
-                    ).value
-                } else {
-                    answer = try await service.document(
-                        "POST", "\(service.base)/changes/explain", body: document.0,
-                        contentType: document.1
-                    ).value
-                }
-                if sequence == nil {
-                    try Terminal.print(answer, as: options.form, text: ExplanationText.events)
-                } else {
-                    try Terminal.print(answer, as: options.form, text: ExplanationText.change)
-                }
-            } catch {
-                throw Terminal.fail(error, as: options.form)
+            if let sequence {
+                return try await options.show(
+                    "/changes/\(sequence)/explain", of: app, text: ExplanationText.change)
+            }
+            let document = try stated.document()
+            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
+                let answer = try await service.document(
+                    "POST", "\(service.base)/changes/explain", body: document.bytes,
+                    contentType: document.mediaType)
+                try Terminal.print(answer.value, as: options.form, text: ExplanationText.events)
             }
         }
     }
@@ -92,20 +80,11 @@ struct ExplainCommand: AsyncParsableCommand {
         @OptionGroup var options: CommonOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "The client's id.")
-        var client: String
-
-        func validate() throws {
-            try requireID(client, of: "a client")
-        }
+        @OptionGroup var client: ClientArgument
 
         func run() async throws {
-            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-                let answer = try await service.json(
-                    "GET", "\(service.base)/clients/\(client)/explain"
-                ).value
-                try Terminal.print(answer, as: options.form, text: ExplanationText.client)
-            }
+            try await options.show(
+                "/clients/\(client.client)/explain", of: app, text: ExplanationText.client)
         }
     }
 }

@@ -10,7 +10,6 @@ enum ExplanationText {
         document.events.map(change).joined(separator: "\n\n")
     }
 
-    /// Returns the explanation of a change.
     static func change(_ change: ExplainedChange) -> String {
         var head = change.sequence.map { "change \($0)  " } ?? "not posted  "
         head += change.time.map { "\($0)  " } ?? ""
@@ -74,7 +73,6 @@ enum ExplanationText {
 
     // MARK: Clients
 
-    /// Returns the explanation of a client.
     static func client(_ client: ExplainedClient) -> String {
         var lines = [
             TextBlock.line(

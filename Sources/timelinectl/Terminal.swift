@@ -87,7 +87,6 @@ enum Terminal {
         }
     }
 
-    /// Returns a failure on one line.
     static func line(of failure: GatewayFailure) -> String {
         TextBlock(text(of: failure)).lines.joined(separator: ": ")
     }

@@ -11,7 +11,6 @@ struct TextBlock: Equatable {
 
     init(lines: [String]) { self.lines = lines }
 
-    /// Any text on one line.
     static func line(_ text: String) -> String {
         TextBlock(text).lines.joined(separator: " ")
     }

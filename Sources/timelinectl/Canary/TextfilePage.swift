@@ -5,7 +5,6 @@ struct TextfilePage {
     private let app: String
     private var lines: [String] = []
 
-    /// Creates a page without metrics.
     init(app: String) {
         self.app = app
     }
@@ -21,7 +20,6 @@ struct TextfilePage {
         lines += samples.map { "\(name){app=\"\(app)\"\($0.labels)} \($0.value)" }
     }
 
-    /// The page.
     var text: String { lines.joined(separator: "\n") + "\n" }
 
     /// Returns text as it stands between the quotes of a label.

@@ -46,7 +46,6 @@ struct DueReloads: Sendable {
     /// The longest time a reload may take.
     private let patience: Duration
 
-    /// Creates a tracker with no reloads due.
     init(patience: Duration) {
         self.patience = patience
     }

@@ -6,7 +6,6 @@ import WidgetModel
 /// It compares changes and widgets by the terms of the catalog and shares no code with the gateway,
 /// so that the two can disagree.
 struct FleetPlan: Sendable {
-    /// One device.
     struct Device: Sendable {
         let client: SimulatedClient
         let registration: ClientRegistration

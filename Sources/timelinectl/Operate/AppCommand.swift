@@ -41,13 +41,12 @@ struct AppCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let service = GatewayService(connection: try options.connection(), app: app)
+            // A missing address is reported before anybody is asked.
+            _ = try options.connection()
             if !yes { try confirm() }
-            do throws(GatewayFailure) {
+            try await options.withService(of: app) { service throws(GatewayFailure) in
                 let answer = try await service.json("DELETE", service.base)
                 try Terminal.print(answer.value, as: options.form, text: Self.text)
-            } catch {
-                throw Terminal.fail(error, as: options.form)
             }
         }
 

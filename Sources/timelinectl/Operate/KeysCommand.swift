@@ -63,7 +63,6 @@ struct KeysCommand: AsyncParsableCommand {
 
 /// A published JWK Set.
 struct PublishedKeys {
-    /// One key.
     struct Key: Equatable {
         let kid: String
         let algorithm: String
