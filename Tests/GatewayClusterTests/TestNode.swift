@@ -40,6 +40,7 @@ final class TestNode: Sendable {
     private let start: ClusterStart
     private let task: Task<Void, any Error>
     private let leads = SharedMutex<[Bool]>([])
+    private let hasEnded = SharedMutex(false)
 
     var store: SQLiteStore { start.store }
     var node: ClusterNode { start.node }
@@ -75,7 +76,10 @@ final class TestNode: Sendable {
                 leads.value.withLock { $0.append(isVoid) }
             },
             follow: {})
-        task = Task { [node = start.node] in try await node.run(hooks) }
+        task = Task { [node = start.node, hasEnded] in
+            defer { hasEnded.value.withLock { $0 = true } }
+            try await node.run(hooks)
+        }
     }
 
     /// The times it began to lead: whether all cursors were void.
@@ -90,6 +94,7 @@ final class TestNode: Sendable {
 
     /// Returns why it ended by itself.
     func end() async throws -> (any Error)? {
+        try await eventually("\(name) ends") { hasEnded.value.withLock { $0 } }
         switch await task.result {
         case .success: return nil
         case .failure(let error):
