@@ -87,7 +87,6 @@ package final class PostgresServer: Sendable {
 
     package var host: String { directory }
 
-    /// Returns the address of this server.
     package func address(
         user: String = "postgres", database: String = "postgres"
     ) throws -> PostgresAddress {

@@ -19,7 +19,6 @@ package struct SigningKeyState: Sendable {
     /// published.
     package let publicKey: String?
 
-    /// The state as JSON.
     package var json: JSONValue {
         var object: JSONObject = [
             "kid": .string(kid), "alg": .string(algorithm), "state": .string(state),

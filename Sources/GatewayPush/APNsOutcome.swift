@@ -49,7 +49,6 @@ package struct APNsAttempt: Sendable, Hashable {
     /// Whether the connection answered another push after this one was sent on it.
     package var connectionAnswers = false
 
-    /// Creates the state of a first attempt.
     package init(registeredAt: Int64, sentAt: Int64) {
         self.registeredAt = registeredAt
         self.sentAt = sentAt

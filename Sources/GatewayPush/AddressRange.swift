@@ -1,6 +1,5 @@
 /// A range of IP addresses with a common prefix.
 package struct AddressRange: Sendable, Hashable {
-    /// The first address of the range.
     package let first: IPAddress
     /// The length of the prefix, bits.
     package let prefixLength: Int

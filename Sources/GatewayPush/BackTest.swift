@@ -37,7 +37,6 @@ package struct BackTest: Sendable {
         let urgency: Urgency
     }
 
-    /// A notification to one client.
     private struct ClientNotification {
         let event: Event
         let kind: String
@@ -87,7 +86,6 @@ package struct BackTest: Sendable {
     /// The time of the last replayed change.
     private var last = Int64.min
 
-    /// Creates a test without replayed changes.
     package init(_ ruleSet: RuleSet, limits: Limits, terms: Terms, hash: SipHash) {
         self.ruleSet = ruleSet
         self.limits = limits

@@ -42,7 +42,6 @@ package struct ConnectionScheduler: Sendable {
         case send(push: UInt64, lane: UInt64, opens: Bool)
         /// Reject a push for now: no connection may be opened for a while.
         case refuse(push: UInt64)
-        /// Close the connection of a lane.
         case close(lane: UInt64)
         /// Do nothing before this time on the caller's monotonic clock, ms, or before the next
         /// event.
@@ -77,7 +76,6 @@ package struct ConnectionScheduler: Sendable {
     private var waiting = Deque<UInt64>()
     private var pace = APNsConnectionPace()
 
-    /// Creates a pool without connections and pushes.
     package init(_ terms: Terms) {
         self.terms = terms
     }

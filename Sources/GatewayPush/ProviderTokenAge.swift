@@ -44,7 +44,6 @@ package struct ProviderTokenAge: Sendable, Hashable {
     private var older: Token?
     private var returnedToOlder = false
 
-    /// Creates an instance without a token.
     package init() {}
 
     /// Returns the token to push with; `nil` when one must be created first.

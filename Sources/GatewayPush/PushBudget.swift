@@ -54,7 +54,6 @@ package struct PushBudget: Sendable {
     /// The kinds that were pushed within a day, with the times.
     private var pushed: [(kind: UInt64, at: Int64)] = []
 
-    /// Creates a budget without pushes.
     package init(_ terms: Terms, now: Int64) {
         widgets = PushAllowance(terms.widgets, now: now)
         controls = PushAllowance(terms.controls, now: now)
@@ -190,7 +189,6 @@ extension PushBudget {
         /// The kinds that were pushed, the oldest push first.
         package var pushed: [PushedKind]
 
-        /// A kind that was pushed.
         package struct PushedKind: Sendable, Hashable {
             /// A hash of its name.
             package var kind: UInt64

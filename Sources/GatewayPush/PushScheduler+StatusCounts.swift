@@ -38,7 +38,6 @@ extension PushScheduler {
             /// A client with such an address; `nil` if there is none.
             package var example: ClientKey?
 
-            /// Creates a count of zero.
             package init() {}
 
             fileprivate mutating func count(_ client: ClientKey) {
@@ -47,7 +46,6 @@ extension PushScheduler {
             }
         }
 
-        /// Creates counts of zero.
         package init() {}
 
         fileprivate mutating func count(

@@ -295,10 +295,8 @@ package struct PushScheduler: Sendable {
         dues.insert(Due(at: until, stream: lane.stream))
     }
 
-    /// The number of the last push.
     var lastNumber: UInt64 { pushes }
 
-    /// Returns the number of the next push.
     mutating func nextNumber() -> UInt64 {
         pushes += 1
         return pushes

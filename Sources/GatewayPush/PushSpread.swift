@@ -31,7 +31,6 @@ package struct PushSpread: Sendable {
     private let terms: Terms
     private let hash: SipHash
 
-    /// Creates an instance with these limits.
     package init(_ terms: Terms, hash: SipHash) {
         self.terms = terms
         self.hash = hash

@@ -76,7 +76,6 @@ package struct WebhookSchedule: Sendable, Hashable {
     /// The time of the first of the ``failures``.
     private var failingSince: Int64
 
-    /// Creates the schedule of an endpoint without attempts.
     package init() {
         message = 0
         content = 0

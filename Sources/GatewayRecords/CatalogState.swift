@@ -10,7 +10,6 @@ package struct CatalogState: Sendable {
     /// The sequences at which apps were removed; a removal voids everything before it.
     package private(set) var removals: [String: UInt64] = [:]
 
-    /// Creates the state of a log without catalogs.
     package init(decider: Decider) {
         self.decider = decider
     }

@@ -3,7 +3,6 @@ import GatewayCore
 import GatewayStorage
 import WidgetModel
 
-/// A registration as it is stored.
 package struct StoredRegistration: Sendable {
     /// The registration by the client, or by its backend.
     package var registration: ClientRegistration

@@ -597,7 +597,6 @@ package struct PortFault: Error, CustomStringConvertible {
 package struct GatewayPorts: Sendable {
     /// The TLS port.
     package fileprivate(set) var listen = 0
-    /// The admin port.
     package fileprivate(set) var admin = 0
     /// The port for probes only; 0 if there is none.
     package fileprivate(set) var probes = 0

@@ -12,7 +12,6 @@ package enum ReferencePage: String, CaseIterable, Sendable {
     /// Every limit that an honest peer can meet.
     case limits
 
-    /// The page in Markdown.
     package var markdown: String {
         let made = "Made by `timeline-gateway reference \(rawValue)`; do not edit.\n\n"
         switch self {

@@ -57,6 +57,5 @@ package struct PushConfiguration: Sendable {
     /// Whether anything is pushed.
     package var isActive: Bool { hasWebhooks || !apps.isEmpty }
 
-    /// Creates a configuration without pushes.
     package init() {}
 }

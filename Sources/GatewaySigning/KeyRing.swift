@@ -45,10 +45,8 @@ package struct KeyRing: Sendable, Equatable {
         case retiring(until: Int64)
     }
 
-    /// A key with its state.
     package struct Entry: Sendable, Equatable {
         package let key: SigningKey
-        /// The state of the key.
         package internal(set) var state: State
     }
 

@@ -12,12 +12,10 @@ struct KeyRingManifest {
     /// The limit of a manifest, bytes.
     static let bytesMax = 64 * 1024
 
-    /// The key that signs.
     let signing: Entry
     /// The other keys in order.
     let others: [Entry]
 
-    /// Creates the manifest of a ring.
     init(of ring: KeyRing) {
         signing = Entry(kid: ring.signing.key.kid, state: ring.signing.state)
         others = ring.others.map { Entry(kid: $0.key.kid, state: $0.state) }

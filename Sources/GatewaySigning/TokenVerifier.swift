@@ -2,7 +2,6 @@ import WidgetModel
 
 /// The claims of a verified token.
 package struct VerifiedToken: Sendable, Equatable {
-    /// The `app` of a token for every app.
     package static let everyApp = "*"
 
     package let issuer: String

@@ -2,11 +2,9 @@ import WidgetModel
 
 /// An issuer whose tokens are accepted, with its rights.
 package struct TrustedIssuer: Sendable, Equatable {
-    /// The apps that an issuer is trusted for.
     package enum Apps: Sendable, Equatable {
         /// All apps, including future ones, and `*`.
         case any
-        /// These apps only.
         case only(Set<String>)
 
         func contains(_ app: String) -> Bool {
@@ -20,14 +18,12 @@ package struct TrustedIssuer: Sendable, Equatable {
     /// The `iss` of its tokens. If several entries have the same value, the one whose keys contain
     /// the token's `kid` applies.
     package let iss: String
-    /// The apps that the issuer is trusted for.
     package let apps: Apps
     /// The scopes that it may grant.
     package let scopes: Set<Scope>
     /// The keys that it signs with.
     package let keys: JWKSet
 
-    /// Creates an issuer with its rights.
     package init(iss: String, apps: Apps, scopes: Set<Scope>, keys: JWKSet) {
         self.iss = iss
         self.apps = apps

@@ -22,7 +22,6 @@ struct EventFingerprint: Sendable {
         hash = SipHash(secret: Array(key))
     }
 
-    /// Returns the fingerprint of an event.
     func callAsFunction(app: String, source: String, id: String) -> Int64 {
         var name: [UInt8] = []
         name.reserveCapacity(app.utf8.count + source.utf8.count + id.utf8.count + 2)

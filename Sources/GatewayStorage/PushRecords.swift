@@ -2,7 +2,6 @@ import Foundation
 
 /// The stored push state of one client.
 package struct PushClientRow: Sendable, Equatable {
-    /// The client.
     package let key: RegistrationKey
     /// The opaque content; `nil` to remove it.
     package let payload: Data?

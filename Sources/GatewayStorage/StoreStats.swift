@@ -46,6 +46,5 @@ package struct StoreStats: Sendable, Equatable {
     /// The size of the write-ahead log file, bytes; 0 in memory.
     package internal(set) var walBytes: Int64 = 0
 
-    /// Creates the statistics of an empty store.
     init() {}
 }

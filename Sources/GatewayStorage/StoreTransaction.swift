@@ -95,7 +95,6 @@ package struct StoreTransaction: ~Copyable {
         }
     }
 
-    /// Reads from the database.
     mutating func reading<T>(_ body: (Database) throws -> T) throws -> T {
         try guarding { try body($0.database) }
     }

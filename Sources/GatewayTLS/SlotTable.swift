@@ -42,7 +42,6 @@ struct SlotTable<Occupant: AnyObject> {
         count -= 1
     }
 
-    /// All occupants, by place.
     var occupants: [Occupant] { places.compactMap(\.occupant) }
 
     private func isCurrent(_ token: UInt64) -> Bool {

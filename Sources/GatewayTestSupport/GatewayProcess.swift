@@ -203,7 +203,6 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
 
 /// How a process ended.
 package enum GatewayProcessExit: Sendable, Equatable {
-    /// It exited with a status.
     case status(Int32)
     case signal(Int32)
 }

@@ -43,7 +43,6 @@ package struct DeviceRecord: Sendable, Hashable {
     /// The behaviors for the next pushes; the last one repeats.
     var script: [PushBehaviour] = []
 
-    /// Creates a record without pushes.
     package init() {}
 
     /// Records an accepted push.

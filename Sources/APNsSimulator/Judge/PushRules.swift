@@ -7,7 +7,6 @@ package struct PushRules: Sendable, Hashable {
     /// The bundle ids of existing apps; `nil` for any.
     package var apps: Set<String>?
 
-    /// Creates the rules of APNs.
     package init() {}
 
     /// The suffix of the topic after the bundle id, for each known push type.

@@ -26,7 +26,6 @@ package struct SimulatedAPNs: Sendable {
         /// The number of pushes whose `apns-id` is stored.
         package var idsMax = 1_000_000
 
-        /// Creates a sandbox without keys and faults.
         package init() {}
     }
 
@@ -111,7 +110,6 @@ package struct SimulatedAPNs: Sendable {
     private var lastConnection = 0
     var kept = PushRecord()
 
-    /// Creates a service without connections.
     package init(_ terms: Terms) {
         self.terms = terms
         draw = FaultDraw(terms.faults, seed: terms.seed)

@@ -12,7 +12,6 @@ package enum PostgresValue: Sendable, Equatable {
     case smallIntegers([Int32])
     /// A `bytea[]`, whose elements may be NULL.
     case byteArrays([[UInt8]?])
-    /// A `text[]`.
     case texts([String])
 
     /// Appends the binary form; nothing for a NULL.

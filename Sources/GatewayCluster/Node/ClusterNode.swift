@@ -192,7 +192,6 @@ package final class ClusterNode: StoreReplication {
 
     // MARK: Any thread
 
-    /// The name of this node.
     package var name: String { configuration.name }
 
     /// The id of this start, as text.

@@ -3,7 +3,6 @@ import Foundation
 /// A place in the log of a cluster: the last batch that a store has. No two histories of a log have
 /// the same one, since each batch has an id of its own.
 package struct ClusterPosition: Sendable, Equatable {
-    /// The log.
     let log: UInt128
     /// The number of the batch.
     package let number: Int64

@@ -68,7 +68,6 @@ package struct CollapseWindow {
     /// no longer waits since that sequence are skipped when they reach the front.
     private var waitingSince = Deque<(sequence: UInt64, number: Int)>()
 
-    /// Creates an instance without open windows.
     package init(keysMax: Int) {
         self.keysMax = keysMax
     }

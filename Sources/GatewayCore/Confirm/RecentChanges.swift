@@ -7,7 +7,6 @@
 package struct RecentChanges: Sendable {
     /// A change that bumped a key.
     package struct Hit: Sendable, Equatable {
-        /// The sequence of the change.
         package let sequence: UInt64
         /// The time of acceptance, ms since 1970.
         package let acceptedAt: Int64

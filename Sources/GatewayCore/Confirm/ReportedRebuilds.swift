@@ -73,7 +73,6 @@ package struct ReportedRebuilds: Sendable {
 
     private var timelines: [TimelineID: Timeline] = [:]
 
-    /// Creates an instance without reports.
     package init() {}
 
     /// Whether no report waits for a cursor.

@@ -3,7 +3,6 @@ extension BoundValues {
     enum Options {
         /// A single position.
         case one(Position)
-        /// Each of these values.
         case each([String])
     }
 

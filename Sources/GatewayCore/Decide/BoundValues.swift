@@ -5,7 +5,6 @@ import WidgetModel
 /// Stored as one array of bytes, so that a key costs one allocation and a comparison is one
 /// `memcmp`. The live index compares these real values; only the version window relies on ``hash``.
 package struct BoundValues: Sendable, Hashable {
-    /// The value at one position.
     package enum Position: Sendable, Hashable {
         /// The change lacks the attribute; matches every value (a broad key).
         case missing

@@ -4,7 +4,6 @@ package struct ClientKey: Sendable, Hashable {
     /// The client within it.
     package let client: String
 
-    /// Creates a client's identity.
     package init(app: String, client: String) {
         self.app = app
         self.client = client

@@ -47,7 +47,6 @@ package struct InvalidatedKeys: Sendable, Collection {
         var stride: Int { 2 + (byteCount + 7) / 8 }
     }
 
-    /// The memory of the keys, bytes.
     package var memoryBytes: Int { words.count * 8 }
 
     /// The start of the first key.

@@ -37,7 +37,6 @@ package struct StaleSet: Sendable, Hashable {
         return set
     }
 
-    /// Creates a set with these names as of `sequence`.
     package init(_ names: [InvalidationTarget], sequence: UInt64) {
         self.names = names
         self.sequence = sequence

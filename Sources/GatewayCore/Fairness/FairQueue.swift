@@ -38,7 +38,6 @@ public struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable {
 
     /// The reason why an element was rejected.
     public enum Rejection: Error, Sendable, Hashable {
-        /// The queue is full.
         case full
         /// The key uses its share of the queue.
         case shareUsed

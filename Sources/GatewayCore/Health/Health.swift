@@ -69,7 +69,6 @@ package struct Health: Sendable {
     private var pushes = ProgressWatch()
     private var writes = ProgressWatch()
 
-    /// Creates an instance without observations.
     package init() {}
 
     /// Evaluates a snapshot.

@@ -2,7 +2,6 @@
 package struct ProgressWatch: Sendable {
     private var stuck: (position: UInt64, since: Int64)?
 
-    /// Creates a watch without observations.
     package init() {}
 
     /// Observes the current position and the target.

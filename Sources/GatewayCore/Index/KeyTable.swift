@@ -108,7 +108,6 @@ struct KeyTable<Element: Sendable>: Sendable {
         return number
     }
 
-    /// Removes a key and its element by its number.
     mutating func remove(_ number: Int, leaving empty: Element) {
         if count == 1 {
             self = KeyTable()

@@ -22,7 +22,6 @@ package struct SipHash: Sendable {
         self.init(word(0), word(8))
     }
 
-    /// Returns the hash of `bytes`.
     package func callAsFunction(_ bytes: [UInt8]) -> UInt64 {
         // Sound: the buffer is read within the closure that lends it.
         bytes.withUnsafeBytes { hash($0, from: State(key), byteCount: $0.count) }

@@ -8,7 +8,6 @@ package struct Decider: Sendable {
     private let hash: SipHash
     private let limits: Limits
 
-    /// Creates a decider that hashes keys with `hash`.
     package init(hash: SipHash, limits: Limits) {
         self.hash = hash
         self.limits = limits

@@ -108,7 +108,6 @@ package struct CursorSeal: Sendable {
         self.hash = hash
     }
 
-    /// Returns a sealed cursor.
     package func cursor(_ epoch: EpochID, _ sequence: UInt64) -> Cursor {
         Cursor(epoch: epoch, sequence: sequence, tag: tag(epoch, sequence))
     }

@@ -22,7 +22,6 @@ package struct AppUsage: Sendable, Hashable {
 package struct UsageTable: Sendable, Equatable {
     private var usages: [String: AppUsage] = [:]
 
-    /// Creates a table in which no app uses anything.
     package init() {}
 
     /// Returns the usage of an app.

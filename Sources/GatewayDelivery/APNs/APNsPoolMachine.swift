@@ -75,7 +75,6 @@ struct APNsPoolMachine {
     /// The reactions that stopped pushes, by their scope.
     private var stops: [Stop: APNsReaction] = [:]
 
-    /// Creates a pool without connections and pushes.
     init(_ terms: ConnectionScheduler.Terms, random: SplitMix64) {
         usesTokens = terms.usesTokens
         scheduler = ConnectionScheduler(terms)

@@ -85,7 +85,6 @@ package final class ClientDirectory: Sendable {
         package let isNew: Bool
         /// The lowest position at which a shard applied it.
         package let position: UInt64
-        /// The digest of the registration.
         package let digest: String
         /// Whether a webhook is among its addresses.
         package let hasWebhook: Bool

@@ -60,7 +60,6 @@ extension ChangeExplanation.Considered {
 }
 
 extension Target {
-    /// The name in documents.
     package var name: String {
         switch self {
         case .timeline: "timeline"

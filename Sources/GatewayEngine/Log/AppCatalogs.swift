@@ -7,7 +7,6 @@ import WidgetModel
 ///
 /// Read by any thread; changed by jobs, which run one after another on the writer's thread.
 package final class AppCatalogs: Sendable {
-    /// The catalog of one app.
     struct Entry: Sendable {
         let ruleSet: RuleSet?
         let document: CatalogDocument?

@@ -5,7 +5,6 @@ import Synchronization
 
 /// What stored rows change, for ``LogApplier``.
 enum LogEffect: Sendable {
-    /// The changes of a post.
     case changes(AppliedPost)
     /// An operator's reload, or an entry that changes nothing.
     case reload(LogEntry, ReloadTrace?)
@@ -13,7 +12,6 @@ enum LogEffect: Sendable {
     case catalog(LogEntry, RuleSet, CatalogDocument)
     /// The removal of an app with its clients.
     case removal(LogEntry)
-    /// A registration.
     case registration(AppliedRegistration)
     /// The removal of clients.
     case clientsRemoved([ClientKey])

@@ -8,7 +8,6 @@ package enum LogMessage: Sendable {
     case registered(ClientRecord, app: String, receipts: ShardReceipts)
     /// A client confirmed recommendation sets.
     case confirmed(ClientRecord, app: String, receipts: ShardReceipts)
-    /// A client was removed.
     case removed(ClientKey)
     /// Cursors of all epochs before this one are void.
     case epoch(EpochID)

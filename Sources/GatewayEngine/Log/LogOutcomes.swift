@@ -15,7 +15,6 @@ package struct PostOutcome: Sendable, Equatable {
     /// The highest sequence of its events; the head of the log for a post without events.
     package var sequence: UInt64 = 0
 
-    /// Creates the result of a post without events.
     package init() {}
 }
 

@@ -4,7 +4,6 @@ import Synchronization
 package final class Counter: Sendable {
     private let count = Atomic<UInt64>(0)
 
-    /// Creates a count of zero.
     package init() {}
 
     /// Adds and returns the new count.

@@ -4,7 +4,6 @@ import Synchronization
 /// Push problems that need an operator: the latest of each app, in memory. A problem that occurs
 /// repeatedly is one event with a count.
 package final class PushAlerts: Sendable {
-    /// One event.
     package struct Event: Sendable {
         /// The number of the last occurrence among all.
         package fileprivate(set) var number: Int64

@@ -17,7 +17,6 @@ package final class TracedChange: Sendable {
 
     private let tracer: RecordingTracer
     private let context: ServiceContext
-    /// The attributes of all its spans.
     private let attributes: SpanAttributes
     private let telling: Mutex<Progress>
 

@@ -13,7 +13,6 @@ package struct OpenAPIDocument: Sendable {
     /// The path of the document on both ports.
     package static let path = "/openapi.json"
 
-    /// The document.
     package let json: JSONValue
 
     /// Creates the document of a port.

@@ -61,7 +61,6 @@ extension HTTPHeaders {
         return only
     }
 
-    /// The values of all fields of a name.
     func values(_ name: String) -> [String] { self[name].map(\.fieldValue) }
 }
 

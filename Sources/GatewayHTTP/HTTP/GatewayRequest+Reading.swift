@@ -129,7 +129,6 @@ extension GatewayRequest {
     }
 }
 
-/// Reads query texts.
 enum QueryText {
     /// The maximum number of parameters; more are rejected.
     private static let parametersMax = 64

@@ -63,7 +63,6 @@ package final class BodyDemand: NIOAsyncSequenceProducerDelegate {
     package func didTerminate() { produceMore() }
 }
 
-/// The response to a request.
 package struct RouteResponse: Sendable {
     /// The part of a response after its head.
     enum Content: Sendable {

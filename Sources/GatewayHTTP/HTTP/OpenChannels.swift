@@ -21,7 +21,6 @@ package final class OpenChannels: Sendable {
 
     private let state = Mutex(State())
 
-    /// Creates an empty set of channels.
     package init() {}
 
     /// Counts a channel until it closes; returns false when the gateway is stopping.

@@ -56,7 +56,6 @@ package final class RequestLimits: Sendable {
                 limit: bytesInWork, waitingMax: Self.bodiesWaitingMax, smallMax: Self.smallBodyMax))
     }
 
-    /// The rate of the requests of an app.
     var appRate: TokenRate { rates.app }
 
     /// The bytes of request bodies that count against the budget now.

@@ -3,7 +3,6 @@ import NIOHTTP1
 import WidgetModel
 
 extension ProblemDetails {
-    /// The problem as a response.
     package var answer: RouteResponse {
         var headers: HTTPHeaders = [FieldName.contentType: Self.mediaType]
         if status == 401 {

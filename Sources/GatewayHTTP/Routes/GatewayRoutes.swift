@@ -99,7 +99,6 @@ package struct GatewayRoutes: Sendable {
 
     /// The only route that reads with another method than GET, because it needs a body.
     private static let explainChangesPath = changesPath + "/explain"
-    /// ``GatewayRoute/template`` of that route.
     package static let explainChangesTemplate = GatewayRoute.template(of: explainChangesPath)
 
     private static let appPath = "/v1/apps/:app"

@@ -13,7 +13,6 @@ package struct BackupManifest: Sendable, Equatable {
     /// The version of the backup layout; another number means another version.
     static let format: Int64 = 1
 
-    /// One file.
     struct File: Sendable, Equatable {
         /// The path relative to the backup's root.
         let path: String

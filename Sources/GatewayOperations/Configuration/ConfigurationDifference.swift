@@ -57,7 +57,6 @@ package struct ConfigurationChange: Sendable, Equatable {
         ["apns.", "push.", "webhooks."].contains { key.hasPrefix($0) }
     }
 
-    /// The change as a document.
     package var document: ChangedOption {
         var document = ChangedOption()
         document.option = key

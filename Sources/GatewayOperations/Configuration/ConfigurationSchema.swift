@@ -6,7 +6,6 @@ import GatewayTLS
 package struct ConfigurationOption: Sendable {
     /// The format of an option's value.
     package enum Kind: Sendable {
-        /// Any text.
         case text
         /// `HOST:PORT`.
         case address

@@ -35,7 +35,6 @@ package struct GatewayConfiguration: Sendable {
     package var threads: Int
     /// The source of the certificate and key.
     package var certificates: Certificates
-    /// The CA of client certificates.
     package var clientCA: String?
     /// The file with the lists of revoked client certificates; `nil` to check none.
     package var clientCRL: String?

@@ -16,7 +16,6 @@ package struct DiagnosticResult: Sendable, Equatable {
     package let level: Level
     /// The subject of the check, as one or two words.
     package let subject: String
-    /// The result.
     package let what: String
     /// The remedy; empty if none is needed.
     package let remedy: String

@@ -7,7 +7,6 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
         case ring(KeyRingName, keyFiles: Int)
     }
 
-    /// The data directory.
     let directory: String
     /// All missing parts.
     let parts: [Part]

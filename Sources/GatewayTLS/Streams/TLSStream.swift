@@ -8,7 +8,6 @@ import NIOCore
 /// Kept apart from `TLSServerHandler` for its memory: with OpenSSL's object, 13 kB, and a channel
 /// with its pipeline, buffers and handlers, 6 kB, a held stream took 20 kB. This takes 1.5 kB.
 package final class TLSStream {
-    /// The phase of a stream.
     enum Phase {
         /// Accepts bytes to send. To `closing` by `end`, or when the peer ends or breaks the
         /// connection.

@@ -88,7 +88,6 @@ package struct SpanBatcher: Sendable {
     /// The number of spans by result so far.
     package private(set) var counts = Counts()
 
-    /// Creates a batcher without spans.
     package init(_ terms: Terms = Terms()) {
         self.terms = terms
     }

@@ -48,7 +48,6 @@ extension View {
     }
 }
 
-/// A view with a mark.
 private struct MarkedView<Content: View>: PrimitiveView {
     let content: Content
     let mark: WidgetNode.Marks

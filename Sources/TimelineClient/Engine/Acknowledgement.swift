@@ -8,9 +8,7 @@ package struct Acknowledgement: Sendable, Equatable {
     /// The longest reason of a failure, in characters.
     package static let reasonCharactersMax = 200
 
-    /// A timeline that was built.
     package struct BuiltTimeline: Sendable, Equatable {
-        /// The widget of the timeline.
         package var widget: WidgetInfo
         /// The duration of the provider's build, ms.
         package var milliseconds: Int
@@ -35,7 +33,6 @@ package struct Acknowledgement: Sendable, Equatable {
     /// The kinds whose recommendation set was checked and is the registered one.
     package var recommendations: [String] = []
 
-    /// Creates an acknowledgement without entries.
     package init(cursor: Cursor? = nil) {
         self.cursor = cursor
     }

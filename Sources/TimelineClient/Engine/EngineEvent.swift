@@ -61,7 +61,6 @@ package enum EngineEvent: Sendable, Equatable {
 
     /// A timeline that was found in the archive.
     package struct KeptTimeline: Sendable, Equatable {
-        /// The widget of the timeline.
         package var widget: WidgetInfo
         /// The date at which its policy asks for the next one; `nil` for never.
         package var reloadDate: Date?
@@ -96,7 +95,6 @@ package enum ReloadRequest: Sendable, Equatable {
     case all
     /// The timelines of a kind.
     case kind(String)
-    /// One timeline.
     case timeline(WidgetInfo)
 }
 

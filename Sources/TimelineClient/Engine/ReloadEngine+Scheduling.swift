@@ -126,7 +126,6 @@ extension ReloadScheduler {
 }
 
 extension WidgetInfo {
-    /// Creates the description of a registered widget.
     package init(_ widget: ConfiguredWidget) {
         self.init(
             kind: widget.kind, family: WidgetFamily(rawValue: widget.family),

@@ -12,7 +12,6 @@ package struct GatewayService: Sendable {
     /// The longest `Retry-After` that is honored, seconds: one day.
     static let retryAfterSecondsMax = 86_400
 
-    /// The connection to the gateway.
     package let connection: any GatewayConnection
     /// The app that the requests concern.
     package let app: String

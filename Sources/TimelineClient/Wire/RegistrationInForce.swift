@@ -4,10 +4,8 @@ import WidgetModel
 package struct RegistrationInForce: Sendable {
     private let document: JSONObject
 
-    /// The digest of the registration.
     package var digest: String? { document["digest"]?.stringValue }
 
-    /// Creates a registration from a response's document.
     package init(_ document: JSONValue) {
         self.document = document.objectValue ?? JSONObject()
     }

@@ -6,7 +6,6 @@ package struct ServerTime: Sendable, Equatable {
     private var date: Int64?
     private var seen: Duration = .zero
 
-    /// Creates a value without any known time.
     package init() {}
 
     /// Records the `Date` field of a response that arrived at `now`; a malformed one is ignored.

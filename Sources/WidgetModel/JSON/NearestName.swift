@@ -8,7 +8,6 @@ struct NearestName {
     /// The remaining steps.
     private(set) var stepsLeft: Int
 
-    /// Creates a search with a budget.
     init(steps: Int = stepsMax) {
         stepsLeft = steps
     }

@@ -2,7 +2,6 @@
 package enum APNsPushType: String, Sendable, Hashable, CaseIterable {
     /// The timelines of every kind.
     case widgets
-    /// A control.
     case controls
     /// A recommendation set, by waking the app.
     case background
@@ -26,12 +25,10 @@ package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
 }
 
 extension DeliveryAddress.APNsAddress {
-    /// The type of a push to it.
     package var type: APNsPushType { APNsPushType(rawValue: pushType) ?? .widgets }
 }
 
 extension DeliveryAddress {
-    /// The channel of notifications to it.
     package var channel: NotificationChannel {
         switch self {
         case .stream: .stream

@@ -46,7 +46,6 @@ extension RecommendationSet {
 }
 
 extension PlacedControl {
-    /// Returns the control as JSON.
     package func json(maskingTokens: Bool) -> JSONValue {
         var object: JSONObject = [
             "kind": .string(kind), "id": .string(id), "parameters": parametersJSON(parameters),
@@ -57,7 +56,6 @@ extension PlacedControl {
 }
 
 extension DeliveryAddress {
-    /// Returns the address as JSON.
     package func json(maskingTokens: Bool) -> JSONValue {
         switch self {
         case .stream:

@@ -52,7 +52,6 @@ struct UnitCosts: Equatable {
 }
 
 extension CallgrindProfile {
-    /// Calls of any of these functions.
     fileprivate func calls(of functions: [String]) -> Int {
         functions.reduce(0) { $0 + (calls[$1] ?? 0) }
     }

@@ -10,7 +10,6 @@ final class Bystander: Sendable {
     /// Longer than any run.
     private static let lifetimeSeconds = 86_400.0
 
-    /// One post.
     private struct Post {
         let start: Int64
         /// The CPU time of the gateway at its start and at its answer.

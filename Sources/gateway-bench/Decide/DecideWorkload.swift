@@ -6,7 +6,6 @@ import WidgetModel
 struct DecideWorkload {
     /// Streams that depend on one key.
     private static let keyHolders = 10
-    /// Widgets of one client.
     static let clientWidgets = 4
     /// The app's id.
     static let app = "com.example.bench"

@@ -161,7 +161,6 @@ struct ChangeHistory {
         return low == 0 ? nil : line[low - 1]
     }
 
-    /// The subject of the change at a sequence.
     func subject(at sequence: UInt64, _ generation: Int) -> Subject? {
         occupants[Slot(generation: generation, sequence: sequence)]?.subject
     }

@@ -77,7 +77,6 @@ struct ClientHistory {
 
     // MARK: Notifications
 
-    /// The client received a notification.
     mutating func told(_ telling: ReceivedNotification) {
         for target in telling.targets {
             switch target {

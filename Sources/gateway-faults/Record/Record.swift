@@ -49,7 +49,6 @@ struct PostAttempt: Sendable {
     var name: String { "batch \(batch) of \(subjects.count)" }
 }
 
-/// The outcome of one attempt to post.
 enum PostOutcome: Sendable, Equatable {
     /// 202.
     case accepted(accepted: Int, duplicates: Int, sequence: UInt64)
@@ -82,7 +81,6 @@ struct ReceivedNotification: Sendable {
     enum Target: Hashable, Sendable {
         /// Everything of the client.
         case all
-        /// All widgets of a kind.
         case kind(WidgetKind)
         /// The widgets of a kind that show one subject.
         case interest(Interest)

@@ -32,7 +32,6 @@ struct GameAPI: Sendable {
         self.account = account
     }
 
-    /// Returns all characters.
     func characters() async throws -> [GameCharacter] { server.characters }
 
     /// Returns the current turn of the account's game.
