@@ -34,9 +34,9 @@ enum LimitsReference {
             ("header of a request", "\(bytes / 1_024) KiB, \(http.headerFieldsMax) fields", "431"),
             (
                 "pace of a body",
-                "\(rate / 1_024) KiB/s, averaged over \(words(http.bodyPause)); "
-                    + "\(words(http.bodyTimeout)) in all. Time in which the gateway does not read "
-                    + "does not count", "408"
+                "\(rate / 1_024) KiB/s, averaged over \(words(http.bodyPause)), of it or of all "
+                    + "bodies of its HTTP/2 connection together; \(words(http.bodyTimeout)) in all. "
+                    + "Time in which the gateway does not read does not count", "408"
             ),
             (
                 "rest of a body after its response", "\(http.restBytesMax / 1_024) KiB",

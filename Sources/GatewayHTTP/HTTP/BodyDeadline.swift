@@ -16,8 +16,7 @@ struct BodyDeadline {
     }
 
     mutating func received(_ count: Int, now: NIODeadline) {
-        let earned = Int64(count) * 1_000_000_000 / Int64(settings.bodyBytesPerSecond)
-        due = min(due + TimeAmount.nanoseconds(earned), now + settings.bodyPause)
+        due = settings.due(due, after: count, now: now)
     }
 
     mutating func reads(_ isReading: Bool, now: NIODeadline) {
@@ -27,7 +26,17 @@ struct BodyDeadline {
     }
 
     /// The time when it is over, unless more arrives; always later while the gateway does not read.
-    func end(now: NIODeadline) -> NIODeadline {
-        heldSince == nil ? min(due, last) : now + settings.bodyPause
+    ///
+    /// - Parameter bodiesDue: The end by the pace of all bodies of the connection.
+    func end(now: NIODeadline, _ bodiesDue: NIODeadline) -> NIODeadline {
+        heldSince == nil ? min(max(due, bodiesDue), last) : now + settings.bodyPause
+    }
+}
+
+extension ConnectionSettings {
+    /// Returns an end of time that `count` bytes extend.
+    func due(_ due: NIODeadline, after count: Int, now: NIODeadline) -> NIODeadline {
+        let earned = Int64(count) * 1_000_000_000 / Int64(bodyBytesPerSecond)
+        return min(due + TimeAmount.nanoseconds(earned), now + bodyPause)
     }
 }

@@ -26,7 +26,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     let isHTTP2: Bool
     /// The deadline for the head of the first request.
     private let requestDue: NIODeadline
-    let progress: ResponseProgress
+    let progress: ConnectionProgress
     var machine: HTTPConnectionMachine
     /// `nil` once the channel is gone.
     private(set) var context: ChannelHandlerContext?
@@ -45,10 +45,10 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private var isPeerGone = false
     private var onPeerGone: (() -> Void)?
 
-    /// - Parameter progress: The progress of all responses of the connection.
+    /// - Parameter progress: The progress of all responses and bodies of the connection.
     init(
         _ setup: HTTPPipeline, tls: TLSServerHandler?, isHTTP2: Bool, requestDue: NIODeadline,
-        progress: ResponseProgress
+        progress: ConnectionProgress
     ) {
         self.setup = setup
         self.tls = tls
@@ -88,7 +88,11 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        perform(machine.received(unwrapInboundIn(data), now: context.eventLoop.now))
+        let (part, now) = (unwrapInboundIn(data), context.eventLoop.now)
+        if case .body(let bytes) = part {
+            progress.received(bytes.readableBytes, now: now, setup.settings)
+        }
+        perform(machine.received(part, now: now))
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -205,7 +209,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         guard requestTimer == nil, let loop = context?.eventLoop else { return }
         requestTimer = loop.assumeIsolated().scheduleTask(deadline: due) {
             self.requestTimer = nil
-            self.perform(self.machine.requestTimedOut(now: loop.now))
+            let due = self.progress.bodiesDue
+            self.perform(self.machine.requestTimedOut(now: loop.now, bodiesDue: due))
         }
     }
 

@@ -267,7 +267,7 @@ extension HTTPConnectionMachine {
     mutating func readCompleted(now: NIODeadline) -> [Action] {
         guard isReceiving else { return [] }
         let actions = resumingRead(next(), now: now)
-        return [.startRequestTimer(deadline.end(now: now))] + actions
+        return [.startRequestTimer(deadline.end(now: now, .distantPast))] + actions
     }
 
     /// Whether a request's end has not arrived.
@@ -412,10 +412,12 @@ extension HTTPConnectionMachine {
 extension HTTPConnectionMachine {
     /// Records that the request timer fired: the time for the first head, or for the end of a
     /// request, may be over. A route that lacks its body answers 408.
-    mutating func requestTimedOut(now: NIODeadline) -> [Action] {
+    ///
+    /// - Parameter bodiesDue: The end of the time by the pace of all bodies of the connection.
+    mutating func requestTimedOut(now: NIODeadline, bodiesDue: NIODeadline) -> [Action] {
         if case .connected = output { return abort() }
         guard isReceiving else { return [] }
-        let end = deadline.end(now: now)
+        let end = deadline.end(now: now, bodiesDue)
         guard now >= end else { return [.startRequestTimer(end)] }
         guard case .forwarding = input else { return abort() }
         input = .ended(.peer, cutsBody: true)

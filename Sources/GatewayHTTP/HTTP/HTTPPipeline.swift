@@ -172,7 +172,7 @@ package struct HTTPPipeline: Sendable {
             leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
         try pipeline.addHandler(ByteToMessageHandler(decoder))
         try addHandler(
-            channel, tls, isHTTP2: false, requestDue: requestDue, progress: ResponseProgress())
+            channel, tls, isHTTP2: false, requestDue: requestDue, progress: ConnectionProgress())
     }
 
     private func configureHTTP2(
@@ -209,7 +209,7 @@ package struct HTTPPipeline: Sendable {
         configuration.stream.streamErrorRateLimit.maximumCount = ConnectionSettings.idleFramesMax
         configuration.stream.streamErrorRateLimit.windowLength = .seconds(
             ConnectionSettings.resetSeconds)
-        let bound = NIOLoopBound((tls, ResponseProgress()), eventLoop: channel.eventLoop)
+        let bound = NIOLoopBound((tls, ConnectionProgress()), eventLoop: channel.eventLoop)
         let end = HTTP2ConnectionEnd(
             firstRequestTimeout: tlsSettings.firstRequestTimeout, settings)
         try channel.pipeline.syncOperations.addHandlers([
@@ -237,7 +237,7 @@ package struct HTTPPipeline: Sendable {
 
     private func addHandler(
         _ channel: any Channel, _ tls: TLSServerHandler?, isHTTP2: Bool, requestDue: NIODeadline,
-        progress: ResponseProgress
+        progress: ConnectionProgress
     ) throws {
         try channel.pipeline.syncOperations.addHandler(
             HTTPConnectionHandler(

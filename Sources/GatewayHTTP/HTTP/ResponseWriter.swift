@@ -2,13 +2,20 @@ import GatewayEngine
 import NIOCore
 import NIOHTTP1
 
-/// The progress of the responses of one connection, including its HTTP/2 streams: when its peer
-/// last accepted part of one.
+/// The progress of all responses and bodies of one connection: the streams of HTTP/2 share what the
+/// network carries, and one may wait long for its turn.
 ///
 /// Bound to the connection's event loop.
-final class ResponseProgress {
-    /// `nil` as long as the peer has accepted nothing.
+final class ConnectionProgress {
+    /// When the peer last accepted part of a response; `nil` as long as it has accepted nothing.
     var last: NIODeadline?
+    /// The end of the time for bodies by the pace of all of them together.
+    private(set) var bodiesDue = NIODeadline.distantPast
+
+    /// Records that bytes of a body arrived.
+    func received(_ count: Int, now: NIODeadline, _ settings: ConnectionSettings) {
+        bodiesDue = settings.due(max(bodiesDue, now), after: count, now: now)
+    }
 }
 
 /// Writes the responses of one channel, in pieces, and gives up on a peer that does not accept
@@ -29,7 +36,7 @@ final class ResponseWriter {
 
     private let isHTTP2: Bool
     private let timeout: TimeAmount
-    private let connection: ResponseProgress
+    private let connection: ConnectionProgress
     /// `nil` once the channel is gone.
     private var onStall: ((_ connectionToo: Bool) -> Void)?
     /// `nil` once the channel is gone.
@@ -51,7 +58,7 @@ final class ResponseWriter {
     ///   - onWritten: Called when the rest of a response has been written, after `write` returned
     ///     false.
     init(
-        isHTTP2: Bool, timeout: TimeAmount, connection: ResponseProgress,
+        isHTTP2: Bool, timeout: TimeAmount, connection: ConnectionProgress,
         onStall: @escaping (_ connectionToo: Bool) -> Void, onWritten: @escaping () -> Void
     ) {
         self.isHTTP2 = isHTTP2

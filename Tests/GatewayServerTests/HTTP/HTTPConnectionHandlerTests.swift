@@ -32,7 +32,7 @@ import WidgetModel
                     responder: responder, tlsSettings: TLSServerSettings(), loops: [loop])
                 let handler = HTTPConnectionHandler(
                     setup, tls: nil, isHTTP2: isHTTP2, requestDue: loop.now + .seconds(15),
-                    progress: ResponseProgress())
+                    progress: ConnectionProgress())
                 try channel.pipeline.syncOperations.addHandler(handler)
                 return NIOLoopBound(handler, eventLoop: loop)
             }
@@ -330,6 +330,22 @@ import WidgetModel
         let late = try await connection.text()
         #expect(late.hasSuffix("\r\n\r\n408") && late.contains("Connection: close\r\n"), "\(late)")
         try await connection.waitForEnd()
+    }
+
+    @Test func aBodyHasTimeWhileOthersOfItsConnectionCome() async throws {
+        let connection = try await Connection(isHTTP2: true, Self.echo)
+        let (loop, handler) = (connection.channel.testingEventLoop, connection.handler)
+        try await connection.take(Self.head("/1"))
+        for _ in 0..<60 {
+            try await loop.executeInContext {
+                handler.value.progress.received(8_000, now: loop.now, ConnectionSettings())
+            }
+            await loop.advanceTime(by: .seconds(1))
+        }
+        let due = try await loop.executeInContext { handler.value.progress.bodiesDue }
+        try await connection.take(Self.body("abc"), .end(nil))
+        #expect(try await connection.answers(1) == ["200 /1 abc"])
+        #expect(try await loop.executeInContext { handler.value.progress.bodiesDue } > due)
     }
 
     @Test func aBodyThatIsTooLargeIsRefusedHoweverItComes() async throws {

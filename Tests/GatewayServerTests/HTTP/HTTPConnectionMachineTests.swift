@@ -74,14 +74,16 @@ import WidgetModel
             machine.writabilityChanged(to: isWritable, now: now).map(\.words)
         }
 
-        mutating func requestTimedOut() -> [String] {
-            machine.requestTimedOut(now: now).map(\.words)
+        mutating func requestTimedOut(_ bodiesDue: NIODeadline = .distantPast) -> [String] {
+            machine.requestTimedOut(now: now, bodiesDue: bodiesDue).map(\.words)
         }
 
         /// Lets time pass, and fires the request timer at its end.
-        mutating func wait(_ time: TimeAmount) -> [String] {
+        mutating func wait(
+            _ time: TimeAmount, bodiesDue: NIODeadline = .distantPast
+        ) -> [String] {
             now = now + time
-            return requestTimedOut()
+            return requestTimedOut(bodiesDue)
         }
 
         mutating func idleTimedOut(isWriting: Bool = false) -> [String] {
@@ -577,6 +579,25 @@ import WidgetModel
         #expect(
             connection.written() == (isHTTP2 ? ["request timer", "reset stream"] : ["linger"]))
         #expect(connection.body("x") == [])
+    }
+
+    /// The streams of a connection share what the network carries, and one waits for its turn.
+    @Test(arguments: [(5_000, 120...130), (3_000, 30...31)])
+    func aBodyWaitsWhileOthersOfItsConnectionCome(bytesPerSecond: Int, end: ClosedRange<Int>) {
+        let progress = ConnectionProgress()
+        var waiting = Connection(isHTTP2: true)
+        _ = waiting.head("/1")
+        _ = waiting.readCompleted()
+        var (actions, seconds) = (["request timer"], 0)
+        while actions == ["request timer"], seconds < 1_000 {
+            if seconds < 101 {
+                progress.received(bytesPerSecond, now: waiting.now, ConnectionSettings())
+            }
+            actions = waiting.wait(.seconds(1), bodiesDue: progress.bodiesDue)
+            seconds += 1
+        }
+        #expect(actions == ["fail body ProblemDetails"])
+        #expect(end.contains(seconds), "\(seconds)")
     }
 
     /// However fast it is: the bytes that it holds are needed by others.

@@ -58,7 +58,7 @@ import WidgetModel
                     tlsSettings: TLSServerSettings(), loops: [loop], newest: newest)
                 let handler = HTTPConnectionHandler(
                     setup, tls: nil, isHTTP2: false, requestDue: loop.now + .seconds(15),
-                    progress: ResponseProgress())
+                    progress: ConnectionProgress())
                 try channel.pipeline.syncOperations.addHandlers([socket, handler])
                 return NIOLoopBound(socket, eventLoop: loop)
             }

@@ -42,7 +42,7 @@ import Testing
         private(set) var writer: ResponseWriter?
         private(set) var isWritten = true
 
-        init(isHTTP2: Bool, _ progress: ResponseProgress, loop: EmbeddedEventLoop) throws {
+        init(isHTTP2: Bool, _ progress: ConnectionProgress, loop: EmbeddedEventLoop) throws {
             channel = EmbeddedChannel(handlers: [], loop: loop)
             try channel.pipeline.syncOperations.addHandlers([socket, handler])
             writer = ResponseWriter(
@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: [false, true]) func anAnswerThatNobodyReadsIsGivenUp(isHTTP2: Bool) throws {
         let loop = EmbeddedEventLoop()
-        let fixture = try Fixture(isHTTP2: isHTTP2, ResponseProgress(), loop: loop)
+        let fixture = try Fixture(isHTTP2: isHTTP2, ConnectionProgress(), loop: loop)
         try fixture.answer(bytes: 40_000)
         #expect(fixture.socket.count >= 3)
         loop.advanceTime(by: .seconds(29))
@@ -76,7 +76,7 @@ import Testing
     /// One peer's long answer neither blocks the loop nor fills the memory.
     @Test(arguments: [false, true]) func aLongAnswerIsWrittenInSeveralRounds(isHTTP2: Bool) throws {
         let loop = EmbeddedEventLoop()
-        let fixture = try Fixture(isHTTP2: isHTTP2, ResponseProgress(), loop: loop)
+        let fixture = try Fixture(isHTTP2: isHTTP2, ConnectionProgress(), loop: loop)
         try fixture.answer(bytes: 50 * ResponseWriter.pieceBytes)
         // The head is a separate write.
         let most = ResponseWriter.piecesMax + 1
@@ -102,7 +102,7 @@ import Testing
 
     @Test(arguments: [false, true]) func aLongAnswerThatNobodyReadsIsGivenUp(isHTTP2: Bool) throws {
         let loop = EmbeddedEventLoop()
-        let fixture = try Fixture(isHTTP2: isHTTP2, ResponseProgress(), loop: loop)
+        let fixture = try Fixture(isHTTP2: isHTTP2, ConnectionProgress(), loop: loop)
         try fixture.answer(bytes: 50 * ResponseWriter.pieceBytes)
         fixture.socket.takeAll()
         loop.advanceTime(by: .seconds(29))
@@ -117,7 +117,7 @@ import Testing
 
     @Test func anAnswerThatIsReadIsNoTrouble() throws {
         let loop = EmbeddedEventLoop()
-        let fixture = try Fixture(isHTTP2: false, ResponseProgress(), loop: loop)
+        let fixture = try Fixture(isHTTP2: false, ConnectionProgress(), loop: loop)
         try fixture.answer(bytes: 100_000)
         fixture.socket.takeAll()
         #expect(fixture.writer?.isWriting == false)
@@ -130,7 +130,7 @@ import Testing
     /// read.
     @Test func aConnectionEndsWhenNoAnswerOfItIsRead() throws {
         let loop = EmbeddedEventLoop()
-        let progress = ResponseProgress()
+        let progress = ConnectionProgress()
         let stalled = try Fixture(isHTTP2: true, progress, loop: loop)
         let read = try Fixture(isHTTP2: true, progress, loop: loop)
         try stalled.answer(bytes: 10)
@@ -149,7 +149,7 @@ import Testing
     /// Heartbeats that the peer accepts show that it reads.
     @Test func anEventStreamKeepsTheConnectionOfAnUnreadAnswer() throws {
         let loop = EmbeddedEventLoop()
-        let progress = ResponseProgress()
+        let progress = ConnectionProgress()
         let stalled = try Fixture(isHTTP2: true, progress, loop: loop)
         try stalled.answer(bytes: 10)
         for _ in 0..<2 {
