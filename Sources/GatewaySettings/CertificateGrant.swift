@@ -4,6 +4,7 @@ import GatewaySigning
 package struct CertificateGrant: Sendable, Equatable {
     /// The SAN URI.
     package let uri: String
+    /// The app, or `*`.
     package let app: String
     package let scopes: Set<Scope>
 

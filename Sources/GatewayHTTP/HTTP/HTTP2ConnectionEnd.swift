@@ -42,7 +42,7 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
         newestStream = max(newestStream, id)
         if isFull { return send(.rstStream(.refusedStream), id) }
-        // One that is closed before NIO opens it was reported as closed already.
+        // NIO has reported as closed already what its handlers closed with the first frame.
         guard channel.isActive else { return }
         openStreams[id] = channel
         idleTimer?.cancel()

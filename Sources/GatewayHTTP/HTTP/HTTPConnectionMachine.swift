@@ -460,13 +460,14 @@ extension HTTPConnectionMachine {
     }
 
     /// Records that the peer has ended its side of the HTTP/2 connection: the reader of an event
-    /// stream has gone, and the rest of a request will not come. Complete requests still get their
-    /// responses.
+    /// stream has gone, and the rest of a request will not come. What came of a request that is not
+    /// being read is still read; complete requests get their responses.
     mutating func connectionInputClosed() -> [Action] {
         switch (output, input) {
         case (.connected, _), (.admitting, _), (.streaming, _): abort()
-        case (.responding, .forwarding): endInput(.peer, ChannelError.inputClosed)
-        case (.idle, .reading), (.idle, .discarding): abort()
+        case (.responding, .forwarding) where !isReadHeld:
+            endInput(.peer, ChannelError.inputClosed)
+        case (.idle, .discarding): [.resetStream]
         case (.idle, _), (.responding, _), (.draining, _), (.closed, _): []
         }
     }
