@@ -32,18 +32,19 @@ extension ProcessTests {
         }
 
         @Test func `a device is pushed to again, and what came of it is listed`() async throws {
+            let device = String(repeating: "aa01", count: 8)
             let world = try PushFixture()
-            try world.register("phone", ["hero"], token: "aa01")
+            try world.register("phone", ["hero"], token: device)
             try world.change(["hero"], run: "one")
-            try await world.until("pushed to") { $0.devices["aa01"]?.taken ?? 0 >= 1 }
-            world.apns.script("aa01", [.refused(.badDeviceToken), .answer(.taken)])
+            try await world.until("pushed to") { $0.devices[device]?.taken ?? 0 >= 1 }
+            world.apns.script(device, [.refused(.badDeviceToken), .answer(.taken)])
             for request in 2...3 {
                 let (exit, output) = try timelinectl(
                     world, ["resend", "--client", "phone", "--channel", "widgets"])
                 #expect(exit == .status(0) && output == "1 push started\n", "\(output)")
                 try await world.until("asked again") { $0.requests >= request }
             }
-            #expect(world.apns.record.devices["aa01"]?.taken == 2)
+            #expect(world.apns.record.devices[device]?.taken == 2)
             let listed = try await attempts(world, count: 3)
             #expect(listed.map { $0["outcome"] } == ["sent", "failed", "sent"])
             #expect(listed.map { $0["cause"] } == ["manual", "manual", "no-stream"])
@@ -63,7 +64,7 @@ extension ProcessTests {
             let (exit, table) = try timelinectl(world, ["attempts", "--limit", "2"])
             #expect(exit == .status(0) && table.hasPrefix("TIME "), "\(table)")
             #expect(table.contains("BadDeviceToken") && table.contains("next page: --before"))
-            #expect(!table.contains("aa01"))
+            #expect(!table.contains(device))
             await world.stop()
         }
 

@@ -26,9 +26,9 @@ extension ProcessTests {
                 "  share: 0", "  attributes: [deployment.environment.name=test]",
             ])
             let game = try GameFixture(gateway)
-            let follower = try game.client("follower-7f3a", ["hero"])
+            let follower = try game.client("follower-anna", ["hero"])
             let registered = try receiver.register(
-                "renderer-7f3a", at: "/hook", on: gateway, token: game.backend)
+                "renderer-anna", at: "/hook", on: gateway, token: game.backend)
             try #require(registered.status == 201)
             let stream = game.stream(follower)
             try #require(stream.head()?.status == 200)
@@ -108,7 +108,7 @@ extension ProcessTests {
             #expect(said["deployment.environment.name"] == "test")
             // No personal data, and no secret.
             for body in collector.bodies {
-                for secret in ["7f3a", "hero", game.backend, follower.token, "very-secret"] {
+                for secret in ["anna", "hero", game.backend, follower.token, "very-secret"] {
                     #expect(!body.contains(secret))
                 }
             }
@@ -156,12 +156,16 @@ extension ProcessTests {
 
         @Test func `a push belongs to the trace of its change, whatever comes of it`() async throws
         {
+            // Too long to be part of a random id.
+            let (refused, taken) = (
+                String(repeating: "aa01", count: 8), String(repeating: "aa02", count: 8)
+            )
             let collector = try CollectorProgram()
             let world = try PushFixture(
                 more: ["tracing: { endpoint: 'http://127.0.0.1:\(collector.port)', share: 0 }"])
-            world.apns.script("aa01", [.refused(.badDeviceToken)])
-            try world.register("phone-7f3a", ["hero"], token: "aa01")
-            try world.register("tablet-7f3a", ["hero"], token: "aa02")
+            world.apns.script(refused, [.refused(.badDeviceToken)])
+            try world.register("phone-anna", ["hero"], token: refused)
+            try world.register("tablet-anna", ["hero"], token: taken)
             let answer = try world.gateway.http().request(
                 "POST", "/v1/apps/\(PushFixture.app)/changes", token: world.backend,
                 headers: [
@@ -169,7 +173,7 @@ extension ProcessTests {
                     ("traceparent", TracedFixture.traceparent),
                 ], body: TracedFixture.hero("one").text)
             let sequence = try #require(answer["sequence"]?.integerValue)
-            try await world.until("pushed to") { $0.devices["aa02"]?.taken ?? 0 >= 1 }
+            try await world.until("pushed to") { $0.devices[taken]?.taken ?? 0 >= 1 }
             let spans = try collector.until("both pushes") { spans in
                 spans.count { $0.name == "push widgets" } == 2
             }
@@ -195,14 +199,14 @@ extension ProcessTests {
                         "error.type": "BadDeviceToken",
                     ]) { $1 },
                 ])
-            let push = try #require(world.apns.record.devices["aa02"]?.pushes.first?.request)
+            let push = try #require(world.apns.record.devices[taken]?.pushes.first?.request)
             #expect(push.otherFields.contains("content-length"))
             #expect(!push.otherFields.contains { $0.contains("trace") })
             let text = String(decoding: push.body, as: UTF8.self)
             #expect(text.contains("aps") && !text.contains("trace"))
             for id in [TracedFixture.trace] + spans.map(\.id) { #expect(!text.contains(id)) }
             for body in collector.bodies {
-                for secret in ["7f3a", "aa01", "aa02", world.backend] {
+                for secret in ["anna", refused, taken, world.backend] {
                     #expect(!body.contains(secret))
                 }
             }
