@@ -8,7 +8,8 @@ import Testing
 import WidgetModel
 
 /// The commands of an operator, as processes, on a real server.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct ClusterCommandTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct ClusterCommandTests {
     private struct Run {
         let isSuccess: Bool
         let output: String

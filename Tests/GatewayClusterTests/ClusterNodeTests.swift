@@ -7,7 +7,8 @@ import Testing
 @testable import GatewayStorage
 
 /// Nodes of a cluster on a real server: stores alone, without gateways around them.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct ClusterNodeTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct ClusterNodeTests {
     /// Does some of everything.
     private func fill(_ node: TestNode) async throws {
         try await node.append("first")

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -9,7 +10,11 @@ extension ProcessTests {
 
         @Test(arguments: [TestHTTPVersion.one, .two])
         func aStalledReaderIsCaughtUpAndOthersNeverWait(version: TestHTTPVersion) throws {
-            let gateway = try GatewayProcess()
+            // A machine may take long for what follows; no stream is closed meanwhile.
+            let configuration = try GatewayConfiguration(["streams: { stall: 1h }"])
+            defer { try? FileManager.default.removeItem(atPath: configuration.folder) }
+            let gateway = try GatewayProcess(
+                data: configuration.folder, configuration: configuration.file)
             let game = try GameFixture(gateway)
             let slow = try (0..<8).map { number in
                 let client = try game.client("slow-\(number)", Self.heroes)

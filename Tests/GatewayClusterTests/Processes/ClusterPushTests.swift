@@ -6,7 +6,8 @@ import Testing
 import WidgetModel
 
 /// Pushes of two gateways to the clients that they share.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct ClusterPushTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct ClusterPushTests {
     private static let devices = 6
 
     private struct World {

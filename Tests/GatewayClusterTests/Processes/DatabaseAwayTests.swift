@@ -18,7 +18,8 @@ func expectRefusal(
 }
 
 /// A gateway whose database is away for a while.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct DatabaseAwayTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct DatabaseAwayTests {
     private static let clients = "/v1/apps/\(ClusterGateways.app)/clients"
     private static let client = clients + "/phone"
 
@@ -168,7 +169,8 @@ func expectRefusal(
 }
 
 /// A cluster whose database lost the end of its log, as after a restore from a backup.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct RestoredDatabaseTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct RestoredDatabaseTests {
     private func copy(_ from: String, _ to: String) throws {
         let (exit, output) = try GatewayProcess.run(
             ["-c", "rm -rf '\(to)' && cp -a '\(from)' '\(to)'"], program: "/bin/sh")

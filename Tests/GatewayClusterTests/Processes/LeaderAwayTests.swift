@@ -6,7 +6,8 @@ import Testing
 import WidgetModel
 
 /// Nodes whose leader is away for a while.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct LeaderAwayTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct LeaderAwayTests {
     private static let app = "/v1/apps/\(ClusterGateways.app)"
     private static let clients = app + "/clients"
 

@@ -6,7 +6,8 @@ import Testing
 import WidgetModel
 
 /// A gateway whose log goes on in a cluster.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct MoveTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct MoveTests {
     @Test func `clients, events and pushes go on where they were`() throws {
         let gateways = try ClusterGateways(ClusterFixture(), pushes: true)
         let data = try GatewayProcess.temporaryDirectory()

@@ -5,7 +5,8 @@ import Testing
 import WidgetModel
 
 /// A client that changes its node at random while changes are posted and nodes are killed and drained.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct RandomRoamingTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct RandomRoamingTests {
     private static let characters = (0..<8).map { "c\($0)" }
 
     /// The changes that were posted, and what the client was told of them.

@@ -5,7 +5,8 @@ import Testing
 import WidgetModel
 
 /// Clients of two gateways that share one log.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct RoamingTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct RoamingTests {
     private typealias Cursors = (phone: String, tablet: String)
 
     private func cursor(_ answer: TestHTTPAnswer) throws -> String {

@@ -9,7 +9,8 @@ import WidgetModel
 ///
 /// The judge is a gateway alone with the same configuration: the same requests have the same answers,
 /// but for ids, cursors and times.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct RouteContractTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)
+struct RouteContractTests {
     @Test func `each node answers each route as a gateway alone does`() throws {
         let gateways = try ClusterGateways(ClusterFixture(), pushes: true)
         let alone = try gateways.startAlone(admin: GatewayProcess.freeAddress())
