@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 /// The products of other packages that targets name among their dependencies, by package.
@@ -16,24 +17,17 @@ let products = [
     "Yams": ["Yams"],
 ]
 
-/// What every target of this package is compiled with: Swift 6 and no warning of ours left standing.
+/// The targets in Swift 5 mode: samples of articles that are written for it.
+let swift5 = ["ArticleSamples"]
+
+/// What every target of this package is compiled with: no warning of ours left standing.
 let settings: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
     .treatAllWarnings(as: .error),
     // A release of a dependency that deprecates something breaks no build.
     .treatWarning("DeprecatedDeclaration", as: .warning),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
-
-/// What Apple's systems have themselves: there WidgetKit keeps timelines, and an app's widgets are
-/// made of SwiftUI, App Intents and WidgetKit. What is left of the client are these folders, whose
-/// names meet none of theirs.
-#if os(Linux)
-    let clientFolders: [String]? = nil
-#else
-    let clientFolders: [String]? = ["Apple", "Extension", "Wire"]
-#endif
 
 /// The files of the dashboard, which are part of the program.
 let dashboard = [
@@ -46,13 +40,19 @@ let package = Package(
     name: "timeline-gateway",
     platforms: [.macOS(.v15), .iOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
-        .library(name: "WidgetModel", targets: ["WidgetModel"]),
-        .library(name: "TimelineClient", targets: ["TimelineClient"]),
-        .library(name: "TimelineClientHTTP", targets: ["TimelineClientHTTP"]),
+        .library(name: "TimelineGatewayClient", targets: ["TimelineGatewayClient"]),
+        .library(name: "WidgetViews", targets: ["WidgetViews"]),
+        .library(name: "TimelineRuntime", targets: ["TimelineRuntime"]),
         .executable(name: "timeline-gateway", targets: ["timeline-gateway"]),
         .executable(name: "timelinectl", targets: ["timelinectl"]),
         .executable(name: "widget-examples", targets: ["widget-examples"]),
         .executable(name: "gateway-bench", targets: ["gateway-bench"]),
+    ],
+    traits: [
+        .trait(
+            name: "Server",
+            description: "The gateway and its tools. Without it no other package is resolved."),
+        .default(enabledTraits: ["Server"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -79,12 +79,16 @@ let package = Package(
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Vocabulary and pure core: no product that does I/O may ever be listed here.
-        .target(name: "WidgetModel", dependencies: ["Yams"]),
+        .target(name: "WidgetModel"),
+        // What an app declares: entities, intents and widgets, in YAML or JSON.
+        .target(name: "CatalogModel", dependencies: ["WidgetModel", "Yams"]),
         // The JSON documents that the gateway answers and timelinectl reads.
         .target(name: "GatewayDocuments", dependencies: ["WidgetModel"]),
         .target(
             name: "GatewayCore",
-            dependencies: ["CPrefetch", "WidgetModel", "DequeModule", "HeapModule"]),
+            dependencies: [
+                "CatalogModel", "CPrefetch", "WidgetModel", "DequeModule", "HeapModule",
+            ]),
         .target(
             name: "GatewayPush",
             dependencies: ["GatewayCore", "WidgetModel", "DequeModule", "HeapModule"]),
@@ -120,6 +124,7 @@ let package = Package(
         .target(
             name: "GatewayRecords",
             dependencies: [
+                "CatalogModel",
                 "GatewayCore", "GatewayDocuments", "GatewayPush", "GatewaySigning",
                 "GatewayStorage", "WidgetModel",
             ]),
@@ -128,6 +133,7 @@ let package = Package(
         .target(
             name: "GatewayEngine",
             dependencies: [
+                "CatalogModel",
                 "CLinux", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
                 "GatewayDocuments", "GatewayRecords", "GatewaySettings", "GatewaySigning",
                 "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
@@ -138,6 +144,7 @@ let package = Package(
         .target(
             name: "GatewayHTTP",
             dependencies: [
+                "CatalogModel",
                 "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
                 "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
                 "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging",
@@ -149,10 +156,10 @@ let package = Package(
         .target(
             name: "GatewayAdmin",
             dependencies: [
-                "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayDocuments",
-                "GatewayEngine", "GatewayHTTP", "GatewaySettings", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
-                "Logging", "NIOCore", "NIOHTTP1", "ServiceLifecycle",
+                "CatalogModel", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
+                "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewaySettings",
+                "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
+                "WidgetModel", "Logging", "NIOCore", "NIOHTTP1", "ServiceLifecycle",
             ],
             resources: dashboard.map { .embedInCode("Dashboard/" + $0) }),
         // Configuration, the data directory, backup, doctor: timelinectl has them too, so nothing
@@ -160,6 +167,7 @@ let package = Package(
         .target(
             name: "GatewayOperations",
             dependencies: [
+                "CatalogModel",
                 "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayRecords",
                 "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
                 "OpenTelemetry", "WidgetModel", "Logging", "NIOCore",
@@ -193,16 +201,18 @@ let package = Package(
                 "NIOPosix",
             ]),
 
-        // SDK.
+        // SDK: what an app and its widget extension link; the mirror of SwiftUI and App Intents;
+        // what keeps timelines where no system does.
+        .target(name: "TimelineGatewayClient", dependencies: ["WidgetModel"]),
+        .target(name: "WidgetViews", dependencies: ["WidgetModel"]),
         .target(
-            name: "TimelineClient",
-            dependencies: ["WidgetModel"],
-            sources: clientFolders),
-        .target(
-            name: "TimelineClientHTTP",
+            name: "TimelineRuntime",
             dependencies: [
-                "CurlMulti", "GatewaySigning", "TimelineClient", "WidgetModel",
+                "CurlMulti", "GatewaySigning", "PreviewMacro", "TimelineGatewayClient",
+                "WidgetModel", "WidgetViews",
             ]),
+        // What the compiler asks about `#Preview`.
+        .macro(name: "PreviewMacro"),
 
         // Executables.
         .executableTarget(
@@ -216,32 +226,35 @@ let package = Package(
         .executableTarget(
             name: "timelinectl",
             dependencies: [
+                "CatalogModel",
                 "APNsSimulator", "CurlMulti", "GatewayCluster", "GatewayDocuments",
                 "GatewayOperations", "GatewaySigning", "GatewayTLS", "OpenMetrics",
-                "TimelineClient", "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
+                "TimelineRuntime", "WidgetModel", "WidgetViews", "ArgumentParser", "NIOCore",
+                "NIOHTTP1", "NIOPosix",
             ]),
 
         // What an app team writes, as one program that plays it.
         .executableTarget(
             name: "widget-examples",
             dependencies: [
-                "TimelineClient", "TimelineClientHTTP", "WidgetModel", "ArgumentParser",
+                "TimelineRuntime", "WidgetModel", "ArgumentParser",
             ]),
 
         // The last file of the tutorial, as its reader has it at the end.
         .executableTarget(
             name: "ferry-tutorial",
-            dependencies: ["TimelineClient", "TimelineClientHTTP"],
-            path: "Sources/TimelineClient/TimelineClient.docc/Resources/Final"),
+            dependencies: ["TimelineRuntime"],
+            path: "Sources/TimelineRuntime/TimelineRuntime.docc/Resources/Final"),
 
         // An app and its widget extension as processes of their own, for tests.
         .executableTarget(
             name: "lamp-processes",
-            dependencies: ["TimelineClient", "TimelineClientHTTP"]),
+            dependencies: ["TimelineRuntime"]),
 
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
+                "CatalogModel",
                 "APNsSimulator", "CLinux", "COpenSSL", "ClusterTestSupport", "CurlMulti",
                 "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
                 "GatewayTestSupport", "OpenMetrics", "WidgetModel", "ArgumentParser",
@@ -259,6 +272,7 @@ let package = Package(
         .target(
             name: "GatewayTestSupport",
             dependencies: [
+                "CatalogModel",
                 "CurlMulti", "GatewayCore", "GatewaySigning", "GatewayTLS", "WidgetModel",
             ]),
         .target(
@@ -267,10 +281,14 @@ let package = Package(
                 "APNsSimulator", "GatewayCluster", "GatewaySigning", "GatewayTestSupport",
                 "GatewayTLS", "WidgetModel",
             ]),
-        .testTarget(name: "WidgetModelTests", dependencies: ["GatewayTestSupport", "WidgetModel"]),
+        .testTarget(
+            name: "WidgetModelTests",
+            dependencies: ["CatalogModel", "GatewayTestSupport", "WidgetModel"]),
         .testTarget(
             name: "GatewayCoreTests",
-            dependencies: ["GatewayCore", "GatewayPush", "GatewayTestSupport", "WidgetModel"]),
+            dependencies: [
+                "CatalogModel", "GatewayCore", "GatewayPush", "GatewayTestSupport", "WidgetModel",
+            ]),
         .testTarget(
             name: "GatewaySigningTests",
             dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"]),
@@ -313,28 +331,41 @@ let package = Package(
                 "WidgetModel",
             ]),
         .testTarget(
-            name: "TimelineClientTests",
+            name: "TimelineRuntimeTests",
             dependencies: [
+                "CatalogModel",
                 "GatewayDocuments", "GatewaySigning", "GatewayTestSupport", "OpenMetrics",
-                "TimelineClient", "TimelineClientHTTP", "WidgetModel", "timelinectl",
-                "ArgumentParser",
+                "TimelineGatewayClient", "TimelineRuntime", "WidgetModel", "WidgetViews",
+                "timelinectl", "ArgumentParser",
+            ]),
+        // The articles' samples as they are printed: some are entry points of programs, which a
+        // test is not.
+        .testTarget(
+            name: "ArticleSamples",
+            dependencies: ["TimelineRuntime", "WidgetViews"],
+            swiftSettings: [
+                .unsafeFlags([
+                    "-Xfrontend", "-entry-point-function-name",
+                    "-Xfrontend", "article_samples_main",
+                ])
             ]),
         .testTarget(
             name: "WidgetExamplesTests",
             dependencies: [
-                "GatewayTestSupport", "TimelineClient", "TimelineClientHTTP", "WidgetModel",
-                "ferry-tutorial", "lamp-processes", "timeline-gateway", "timelinectl",
-                "widget-examples",
+                "GatewayTestSupport", "TimelineGatewayClient", "TimelineRuntime", "WidgetModel",
+                "WidgetViews", "ferry-tutorial", "lamp-processes", "timeline-gateway",
+                "timelinectl", "widget-examples",
             ]),
         .testTarget(
             name: "GatewayServerTests",
             dependencies: [
+                "CatalogModel",
                 "APNsSimulator", "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery",
                 "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewayOperations",
                 "GatewayRecords", "GatewayServer", "GatewaySettings", "GatewaySigning",
                 "GatewayStorage", "GatewayTLS", "GatewayTestSupport", "OpenMetrics",
-                "OpenTelemetry", "WidgetModel", "Logging", "Tracing", "NIOPosix", "NIOCore",
-                "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
+                "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging", "Tracing", "NIOPosix",
+                "NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
             ]),
         .testTarget(
             name: "ProcessTests",
@@ -346,6 +377,7 @@ let package = Package(
         .testTarget(
             name: "HardeningTests",
             dependencies: [
+                "CatalogModel",
                 "COpenSSL", "GatewaySigning", "GatewayTestSupport", "WidgetModel",
                 "timeline-gateway",
             ]),
@@ -358,12 +390,14 @@ if Context.environment["TIMELINE_TEST_ALL"] != nil {
         .testTarget(
             name: "GatewayBenchTests",
             dependencies: [
+                "CatalogModel",
                 "GatewayTestSupport", "OpenMetrics", "WidgetModel", "gateway-bench",
                 "timeline-gateway",
             ]),
         .testTarget(
             name: "GatewayFaultsTests",
             dependencies: [
+                "CatalogModel",
                 "GatewayTestSupport", "WidgetModel", "gateway-faults", "timeline-gateway",
                 "timelinectl",
             ]),
@@ -375,7 +409,10 @@ for target in package.targets {
         guard case .byNameItem(let name, _) = dependency,
             let package = products.first(where: { $0.value.contains(name) })?.key
         else { return dependency }
-        return .product(name: name, package: package)
+        return .product(name: name, package: package, condition: .when(traits: ["Server"]))
     }
-    if target.type != .system { target.swiftSettings = settings + (target.swiftSettings ?? []) }
+    if target.type != .system {
+        let mode = SwiftSetting.swiftLanguageMode(swift5.contains(target.name) ? .v5 : .v6)
+        target.swiftSettings = [mode] + settings + (target.swiftSettings ?? [])
+    }
 }

@@ -26,13 +26,16 @@ struct Lamp {
     var isSlow: Bool { FileManager.default.fileExists(atPath: directory + "/slow") }
 
     /// Appends the kind of a timeline that is being built as a line of the file `builds`.
+    func recordBuild(of kind: String) throws { try note("builds", kind) }
+
+    /// Appends a line to a file.
     ///
     /// Several processes build at once: a write to a file opened for appending goes to its end
     /// whole, whoever wrote there since it was opened (POSIX, `O_APPEND`).
-    func recordBuild(of kind: String) throws {
-        let file = open(directory + "/builds", O_WRONLY | O_APPEND | O_CREAT, 0o600)
+    func note(_ name: String, _ line: String) throws {
+        let file = open(directory + "/" + name, O_WRONLY | O_APPEND | O_CREAT, 0o600)
         guard file >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
         try FileHandle(fileDescriptor: file, closeOnDealloc: true)
-            .write(contentsOf: Data((kind + "\n").utf8))
+            .write(contentsOf: Data((line + "\n").utf8))
     }
 }

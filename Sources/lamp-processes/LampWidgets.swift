@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// The lamp from a moment on.
 struct LampEntry: TimelineEntry, Codable {
@@ -19,6 +19,17 @@ struct SwitchLamp: AppIntent {
 
     func perform() async throws -> some IntentResult {
         try Lamp.current.set(isLit: isOn)
+        return .result()
+    }
+}
+
+/// Rings in the hall, which only the app can do.
+struct RingBell: AppIntent {
+    static let title: LocalizedStringResource = "Ring the Bell"
+    static let openAppWhenRun = true
+
+    func perform() async throws -> some IntentResult {
+        try Lamp.current.note("bell", "rung by \(CommandLine.arguments[1])")
         return .result()
     }
 }
@@ -51,13 +62,13 @@ struct LightWidget: Widget {
     }
 }
 
-/// Shows where the lamp stands, which never changes.
+/// Shows where the lamp stands, which never changes, with a bell.
 struct RoomWidget: Widget {
     static let kind = "com.example.lamp.room"
 
     var body: some WidgetConfiguration {
         StaticConfiguration(kind: Self.kind, provider: LampProvider(kind: Self.kind)) { _ in
-            Text("In the hall")
+            Button("In the hall", intent: RingBell())
         }
         .supportedFamilies([.systemSmall])
     }
@@ -65,7 +76,7 @@ struct RoomWidget: Widget {
 
 /// The widgets of the extension.
 struct LampWidgets: WidgetBundle {
-    var body: [any Widget] {
+    var body: some Widget {
         LightWidget()
         RoomWidget()
     }

@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// A connection whose failures say what to do, in terms of this program's options.
 struct AdvisedConnection: GatewayConnection {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Shows recent push attempts and their results.

@@ -1,7 +1,8 @@
 import ArgumentParser
+import CatalogModel
 import Foundation
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Commands for an app's catalog.
@@ -9,7 +10,7 @@ struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
         abstract: "Declare an app's entities, intents and widgets.",
-        subcommands: [Apply.self, Show.self, Diff.self])
+        subcommands: [Apply.self, Show.self, Diff.self, Check.self, Write.self])
 
     /// Replaces the catalog.
     struct Apply: AsyncParsableCommand {
@@ -116,7 +117,7 @@ extension CatalogCommand {
         var since = "24h"
 
         func validate() throws {
-            guard !since.isEmpty, since.utf8.allSatisfy({ $0.isASCIIAlphanumeric }) else {
+            guard !since.isEmpty, since.utf8.allSatisfy(\.isASCIIAlphanumeric) else {
                 throw ValidationError("--since must be a duration such as 24h")
             }
         }
@@ -138,21 +139,21 @@ extension CatalogCommand {
 }
 
 extension UInt8 {
-    fileprivate var isASCIIAlphanumeric: Bool {
+    var isASCIIAlphanumeric: Bool {
         (0x30...0x39).contains(self) || (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self)
     }
 }
 
-/// A catalog in the form in which it is sent. Only its format and its app are parsed.
+/// A catalog in the form in which it is sent.
 struct CatalogFile {
     let bytes: [UInt8]
     let mediaType: String
+    let value: JSONValue
     let app: String?
 
     /// - Throws: `ValidationError` if it is neither JSON nor YAML.
     init(bytes: [UInt8]) throws {
         self.bytes = bytes
-        let value: JSONValue
         if let json = try? JSONValue(parsing: bytes) {
             value = json
             mediaType = "application/json"
@@ -173,3 +174,17 @@ struct CatalogFile {
 
 /// The warnings of an answer, one a line.
 func warningLines(_ warnings: [Fault]) -> [String] { warnings.map { "  warning: \($0)" } }
+
+extension GatewayService {
+    /// Reads the catalog in force.
+    func catalog() async throws(GatewayFailure) -> Catalog {
+        let answer = try await answer(to: GatewayRequest(target: "\(base)/catalog"))
+        do throws(DocumentRefusal) {
+            return try Catalog(
+                contentType: answer.head["content-type"], body: answer.body, app: app,
+                limits: .none)
+        } catch {
+            throw .unreadable("its catalog cannot be read: \(error)")
+        }
+    }
+}

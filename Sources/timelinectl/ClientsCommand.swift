@@ -1,6 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 struct ClientsCommand: AsyncParsableCommand {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// The gateway's address and the caller's credentials; the environment supplies what is not stated.

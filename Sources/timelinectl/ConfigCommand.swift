@@ -1,6 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 
 /// Commands for the configuration of a running gateway.
 struct ConfigCommand: AsyncParsableCommand {

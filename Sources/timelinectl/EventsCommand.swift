@@ -1,6 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 
 /// Shows push problems that need an operator.
 struct EventsCommand: AsyncParsableCommand {

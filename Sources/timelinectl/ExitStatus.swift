@@ -1,5 +1,5 @@
 import ArgumentParser
-import TimelineClient
+import TimelineRuntime
 
 /// The exit statuses of the process; documented in the command's own help.
 enum ExitStatus {

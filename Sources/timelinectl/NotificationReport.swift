@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// One notification in printed form.

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// Polls once for stale timelines.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Makes clients rebuild what they show.

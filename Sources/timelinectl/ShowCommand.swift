@@ -1,33 +1,41 @@
 import ArgumentParser
 import Foundation
-import TimelineClient
-import WidgetModel
+import TimelineRuntime
 
 /// Shows a client's widgets the way its device does.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show a client's widgets from its archive.",
+        abstract: "Show or draw a client's widgets from its archive.",
         discussion: """
-            Reads the directory in which a client of this SDK stores its timelines, and draws each \
+            Reads the directory in which a client of this SDK stores its timelines, and shows each \
             placed widget in one of its contexts, by default the first. It runs no code of the app \
             and contacts no gateway: the output is what a screen would show.
 
-            A widget is fresh, stale (the archive says that it must be rebuilt) or a placeholder \
-            (no built content can be shown here). ☑ and ☐, or ━● and ●━, are toggles, ( ) buttons, \
-            < > links, [ ] images, ▓ colours, ░ backgrounds, and ▒ is hidden content. A toggle \
-            with its own style is shown as the app draws it. A widget that is only in the Smart \
-            Stack is drawn once for each time the Smart Stack shows it.
+            As text, a widget is fresh, stale (the archive says that it must be rebuilt) or a \
+            placeholder (no built content can be shown here). ☑ and ☐, or ━● and ●━, are toggles, \
+            ( ) buttons, < > links, [ ] images, ▢ shapes, ▓ colours, ░ backgrounds, and ▒ is \
+            hidden. A toggle with its own style is shown as the app draws it. A widget that is \
+            only in the Smart Stack is shown once for each time the Smart Stack shows it.
+
+            As a picture, a widget has the size of its family, the colours of its rendering mode, \
+            and the scale of StandBy and CarPlay. Fonts and symbols are similar to the platform's, \
+            not the same; shadows, filters and changes of scale are left out. A page shows several \
+            widgets; with --gallery, each in all its contexts. `timelinectl preview` serves that \
+            page while the widgets change.
 
             Examples:
               timelinectl show state/device-1
               timelinectl show state/device-1 --location lockScreen --locked
               timelinectl show state/device-1 --mode accented --dark
               timelinectl show state/device-1 --kind com.mygame.quests --json
+              timelinectl show state/device-1 --format html --gallery --output widgets.html
+              timelinectl show state/device-1 --format png --location standBy --low-light >it.png
+              timelinectl show state/device-1 --format svg --mode accented --tint orange
+              timelinectl show state/device-1 --format svg --locale ar --dynamic-type xxLarge
             """)
 
-    @Argument(help: "The client's archive.")
-    var directory: String
+    @OptionGroup var picture: PictureOptions
 
     @Option(help: "Location, such as homeScreen, lockScreen or smartStack.")
     var location: String?
@@ -44,22 +52,48 @@ struct ShowCommand: ParsableCommand {
     @Flag(name: .customLong("always-on"), help: "Always On display, with reduced luminance.")
     var isAlwaysOn = false
 
-    @Option(help: "Only widgets of this kind.")
-    var kind: String?
+    @Flag(name: .customLong("low-light"), help: "A dark room, in which StandBy is tinted red.")
+    var isLowLight = false
+
+    @Option(help: "Draw pictures; png needs rsvg-convert.")
+    var format: PictureFormat?
+
+    @Flag(help: "Draw all contexts of each widget, on a page. Needs --format html.")
+    var gallery = false
 
     @Option(
-        help: ArgumentHelp(
-            "The time, such as 2026-01-31T12:00:00Z. Default: now.", valueName: "date"))
-    var at: String?
+        help: ArgumentHelp("File for the drawing. Default: standard output.", valueName: "file"))
+    var output: String?
 
     @Flag(help: "Print JSON, one line per widget.")
     var json = false
 
-    func validate() throws { _ = try moment() }
+    func validate() throws {
+        guard !json || format == nil else {
+            throw ValidationError("--json prints data and --format draws: give one of them")
+        }
+        guard !gallery || format == .html else {
+            throw ValidationError("--gallery draws a page: add --format html")
+        }
+        guard output == nil || format != nil else {
+            throw ValidationError("--output is for pictures: add --format svg, html or png")
+        }
+    }
 
     func run() throws {
-        for report in try reports() {
-            Terminal.print(report.json, as: json ? .json : .text) { report.text + "\n" }
+        guard let format else {
+            for report in try reports() {
+                Terminal.print(report.json, as: json ? .json : .text) { report.text + "\n" }
+            }
+            return
+        }
+        guard format != .png || output != nil || isatty(STDOUT_FILENO) == 0 else {
+            throw ValidationError("--format png prints bytes: give --output FILE")
+        }
+        let drawing = try drawing(format)
+        guard let output else { return FileHandle.standardOutput.write(drawing) }
+        guard FileManager.default.createFile(atPath: output, contents: drawing) else {
+            throw ValidationError("--output: cannot write \(output)")
         }
     }
 
@@ -67,40 +101,89 @@ struct ShowCommand: ParsableCommand {
     ///
     /// - Throws: `ValidationError` if there is no readable client archive.
     func reports() throws -> [WidgetReport] {
-        let archive = ClientArchive(directory: directory)
-        guard let client = archive.client() else {
-            throw ValidationError("\(directory) is not a client archive")
-        }
-        guard let device = client.device else {
-            throw ValidationError(
-                "\(directory) belongs to a client that has not registered a device yet")
+        let placed = try picture.selection()
+        var state = WidgetDeviceState(
+            isAlwaysOn: isAlwaysOn, isLowLight: isLowLight, colorScheme: dark ? .dark : .light,
+            renderingMode: mode)
+        if locked {
+            state.lock = .lockedWithPasscode
+            state.sensitiveContent = SensitiveContentSettings(
+                showsOnLockScreen: false, showsInAlwaysOn: false, hiddenComplications: .all)
         }
         let context = WidgetReport.Context(
-            location: location.map(WidgetLocation.init(rawValue:)), mode: mode, isLocked: locked,
-            isDark: dark, isAlwaysOn: isAlwaysOn)
-        if let location, WidgetLocation.known[location] == nil {
-            let known = WidgetLocation.known.keys.sorted()
-            throw ValidationError(
-                "--location: `\(location)` is none of \(known.joined(separator: ", "))")
-        }
-        let kinds = Set(client.widgets.map(\.widget.kind)).sorted()
-        if let kind, !kinds.contains(kind) {
-            let hint = kind.nearest(of: kinds).map { "; did you mean `\($0)`?" } ?? ""
-            throw ValidationError("no widget of the kind `\(kind)` is placed\(hint)")
-        }
-        let date = try moment()
-        return client.widgets.filter { kind == nil || $0.widget.kind == kind }.flatMap {
-            WidgetReport.all(of: $0, in: archive, on: device, in: context, at: date)
-        }
+            placed: placed, location: try location.map { try WidgetLocation(stated: $0) },
+            state: state, date: try picture.settings().now)
+        return placed.widgets.flatMap { WidgetReport.all(of: $0, in: context) }
     }
 
-    private func moment() throws -> Date {
-        guard let at else { return .now }
-        guard let date = try? Date(at, strategy: .iso8601) else {
-            throw ValidationError("--at must be a date such as 2026-01-31T12:00:00Z")
+    /// Draws the selected widgets, as a page or as the picture of one.
+    ///
+    /// - Throws: `ValidationError` if there is nothing to draw, or no program for PNG.
+    func drawing(_ format: PictureFormat) throws -> Data {
+        if gallery { return Data(try PicturePage(galleryOf: picture).html.utf8) }
+        let (reports, settings) = (try self.reports(), try picture.settings())
+        let sections = reports.compactMap { report in
+            report.picture(settings).map {
+                PicturePage.Section(
+                    heading: report.placed.title,
+                    details: ([report.condition] + report.faults).joined(separator: ", "),
+                    pictures: [$0])
+            }
         }
-        return date
+        guard let first = sections.first else {
+            let reason = reports.first?.faults.first ?? "no widget is placed"
+            throw ValidationError("nothing to draw: \(reason)")
+        }
+        guard format != .html else {
+            return Data(PicturePage(title: picture.directory, sections: sections).html.utf8)
+        }
+        guard sections.count == 1 else {
+            throw ValidationError(
+                "--format \(format.rawValue) draws one widget, and \(sections.count) match: choose "
+                    + "one with --kind and --family, or use --format html")
+        }
+        let svg = first.pictures[0].svg
+        return format == .png ? try PictureFormat.png(of: svg) : Data(svg.utf8)
     }
 }
 
 extension WidgetRenderingMode: ExpressibleByArgument {}
+
+enum PictureFormat: String, CaseIterable, ExpressibleByArgument {
+    case svg, html, png
+
+    /// The time to draw one picture, seconds.
+    private static let drawingSecondsMax = 60
+
+    /// Draws a picture as PNG, with two pixels for each point.
+    ///
+    /// - Throws: `ValidationError` if the program that draws it is missing, fails or hangs.
+    static func png(of svg: String, program: String = "rsvg-convert") throws -> Data {
+        let (process, input, output) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["timeout", "\(drawingSecondsMax)", program, "--zoom", "2"]
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        // A program that ends before it has read everything must not end this one.
+        let onBrokenPipe = signal(SIGPIPE, SIG_IGN)
+        defer { signal(SIGPIPE, onBrokenPipe) }
+        try process.run()
+        try? input.fileHandleForWriting.write(contentsOf: Data(svg.utf8))
+        try? input.fileHandleForWriting.close()
+        let picture = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        switch process.terminationStatus {
+        case 0: return picture
+        case 124:
+            throw ValidationError(
+                "\(program) has not drawn the picture in \(drawingSecondsMax) s; use --format svg")
+        // The status for a program that is not there.
+        case 127:
+            throw ValidationError(
+                "--format png needs \(program), which is not installed. On Debian: apt-get "
+                    + "install librsvg2-bin. --format svg and --format html need nothing.")
+        default: throw ValidationError("\(program) cannot draw the picture; use --format svg")
+        }
+    }
+}

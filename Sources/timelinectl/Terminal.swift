@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Standard output and standard error.

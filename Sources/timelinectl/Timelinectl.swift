@@ -33,11 +33,11 @@ struct Timelinectl: AsyncParsableCommand {
         subcommands: [
             CatalogCommand.self, PostCommand.self, ChangesCommand.self, RegisterCommand.self,
             WatchCommand.self, PollCommand.self, ExplainCommand.self, ShowCommand.self,
-            ReloadCommand.self,
-            ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
-            KeysCommand.self, ClientsCommand.self, AppCommand.self, ConfigCommand.self,
-            StatusCommand.self, TopCommand.self, DoctorCommand.self, CanaryCommand.self,
-            BackupCommand.self, RestoreCommand.self, DeviceCommand.self, DevCommand.self,
+            PreviewCommand.self, ExtensionCommand.self, ReloadCommand.self, ResendCommand.self,
+            AttemptsCommand.self, EventsCommand.self, TokenCommand.self, KeysCommand.self,
+            ClientsCommand.self, AppCommand.self, ConfigCommand.self, StatusCommand.self,
+            TopCommand.self, DoctorCommand.self, CanaryCommand.self, BackupCommand.self,
+            RestoreCommand.self, DeviceCommand.self, DevCommand.self,
         ])
 
     static func main() async {

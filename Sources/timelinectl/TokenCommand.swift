@@ -2,8 +2,7 @@ import ArgumentParser
 import Foundation
 import GatewayDocuments
 import GatewaySigning
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 struct TokenCommand: AsyncParsableCommand {

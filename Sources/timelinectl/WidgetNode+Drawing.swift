@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 extension WidgetNode {
     private static let gaugeColumns = 10
@@ -16,11 +16,20 @@ extension WidgetNode {
         return .beside([TextBlock("░"), block], gap: 1)
     }
 
-    /// Whether the node contains a control that a person could tap.
-    var hasControls: Bool {
+    /// The calls of all buttons and toggles, in the order in which they are shown.
+    var calls: [IntentCall] {
         switch content {
-        case .button, .toggle, .styledToggle: true
-        default: parts.contains(where: \.hasControls)
+        case .button(let call, _), .toggle(_, let call, _), .styledToggle(_, let call, _, _):
+            [call]
+        default: parts.flatMap(\.calls)
+        }
+    }
+
+    /// Whether the node is only a ground or a frame for others.
+    fileprivate var isDecoration: Bool {
+        switch content {
+        case .color, .shape: true
+        default: false
         }
     }
 
@@ -43,12 +52,18 @@ extension WidgetNode.Content {
         case .date(let date, let style): TextBlock(style.text(of: date, at: now))
         case .image(let name): TextBlock("[\(name)]")
         case .color(let color): TextBlock("▓ \(color.rawValue)")
+        case .shape(let figure): TextBlock("▢ \(figure.kind.rawValue)")
         case .gauge(let fraction, let label):
             .beside(
                 [drawn(label), TextBlock(WidgetNode.bar(min(max(fraction, 0), 1)))],
                 gap: 1)
-        case .stack(.horizontal, let parts):
+        case .stack(.text, let parts): .beside(parts.map(drawn), gap: 0)
+        case .stack(.gaugeLabels, let parts): .beside(parts.map(drawn), gap: 1)
+        case .stack(.horizontal, let parts), .stack(.gridRow, let parts):
             .beside(parts.map(drawn), gap: 2, fromBottom: style.alignment == .bottom)
+        case .stack(.firstThatFits, let parts): .above(parts.prefix(1).map(drawn))
+        case .stack(.depth, let parts) where style[.sizingPart] != nil:
+            .above(parts.filter { !$0.isDecoration }.map(drawn))
         case .stack(_, let parts):
             .above(parts.map(drawn), toTheRight: style.alignment?.isTrailing ?? false)
         case .button(_, let label):
@@ -69,15 +84,15 @@ extension WidgetNode.Content {
 
 extension WidgetNode.DateStyle {
     fileprivate func text(of date: Date, at now: Date) -> String {
-        switch self {
-        case .date: return date.formatted(.iso8601.year().month().day())
-        case .time: return date.formatted(.iso8601.time(includingFractionalSeconds: false))
-        case .relative, .timer:
-            let seconds = abs(date.timeIntervalSince(now)).rounded()
-            guard seconds < Double(Int32.max) else { return date.ISO8601Format() }
-            let clock = Duration.seconds(seconds).formatted(.time(pattern: .hourMinuteSecond))
-            guard self == .relative else { return clock }
-            return date < now ? "\(clock) ago" : "in \(clock)"
+        let seconds = date.timeIntervalSince(now).rounded()
+        guard abs(seconds) < Double(Int32.max) else { return date.text }
+        let clock = Duration.seconds(abs(seconds)).formatted(.time(pattern: .hourMinuteSecond))
+        return switch self {
+        case .date: date.formatted(.iso8601.year().month().day())
+        case .time: date.formatted(.iso8601.time(includingFractionalSeconds: false))
+        case .relative: seconds < 0 ? "\(clock) ago" : "in \(clock)"
+        case .offset: (seconds < 0 ? "-" : "+") + clock
+        case .timer: clock
         }
     }
 }

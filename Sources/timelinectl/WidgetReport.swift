@@ -1,25 +1,13 @@
 import Foundation
-import TimelineClient
-import WidgetModel
+import TimelineRuntime
 
 /// The display of one placed widget.
 struct WidgetReport {
     struct Context {
+        let placed: PlacedSelection
         var location: WidgetLocation?
-        var mode: WidgetRenderingMode?
-        var isLocked = false
-        var isDark = false
-        var isAlwaysOn = false
-
-        fileprivate var state: WidgetDeviceState {
-            WidgetDeviceState(
-                lock: isLocked ? .lockedWithPasscode : .unlocked, isAlwaysOn: isAlwaysOn,
-                colorScheme: isDark ? .dark : .light, renderingMode: mode,
-                sensitiveContent: isLocked
-                    ? SensitiveContentSettings(
-                        showsOnLockScreen: false, showsInAlwaysOn: false, hiddenComplications: .all)
-                    : SensitiveContentSettings())
-        }
+        let state: WidgetDeviceState
+        let date: Date
     }
 
     /// The freshness of the shown entry.
@@ -32,6 +20,7 @@ struct WidgetReport {
     }
 
     let placed: ClientArchive.PlacedWidget
+    private let traits: WidgetTraits
     private(set) var environment: WidgetEnvironment?
     private(set) var state = State.hidden
     private(set) var node: WidgetNode?
@@ -44,19 +33,19 @@ struct WidgetReport {
     private(set) var faults: [String] = []
     private let date: Date
 
-    /// Reads the archive's content for a widget in a context at `date`. Returns one report; for a
-    /// widget that is not placed by a person, one for each time that a Smart Stack shows it, or one
-    /// with the reason why it is not shown.
+    /// Reads the archive's content for a widget in a context. Returns one report; for a widget that
+    /// is not placed by a person, one for each time that a Smart Stack shows it, or one with the
+    /// reason why it is not shown.
     static func all(
-        of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
-        in context: Context, at date: Date
+        of placed: ClientArchive.PlacedWidget, in context: Context
     ) -> [WidgetReport] {
-        let isRelevance = archive.traits(of: placed.widget).isRelevance
+        let (archive, date) = (context.placed.archive, context.date)
+        let traits = archive.traits(of: placed.widget)
         var context = context
-        if isRelevance, context.location == nil { context.location = .smartStack }
-        var report = WidgetReport(of: placed, in: archive, on: device, in: context, at: date)
-        guard isRelevance, let environment = report.environment else { return [report] }
-        let timeline = (try? archive.timeline(of: placed.widget)) ?? nil
+        if traits.isRelevance, context.location == nil { context.location = .smartStack }
+        var report = WidgetReport(of: placed, with: traits, in: context)
+        guard traits.isRelevance, let environment = report.environment else { return [report] }
+        let timeline = try? archive.timeline(of: placed.widget)
         report.node = nil
         report.entry = nil
         report.nextEntry = timeline?.entries.map(\.date).first { $0 > date }
@@ -81,13 +70,11 @@ struct WidgetReport {
         }
     }
 
-    /// Reads the archive's content for a placed widget in a context at `date`.
     private init(
-        of placed: ClientArchive.PlacedWidget, in archive: ClientArchive, on device: WidgetDevice,
-        in context: Context, at date: Date
+        of placed: ClientArchive.PlacedWidget, with traits: WidgetTraits, in context: Context
     ) {
-        self.placed = placed
-        self.date = date
+        let (archive, date) = (context.placed.archive, context.date)
+        (self.placed, self.traits, self.date) = (placed, traits, date)
         var timeline: TimelineArchive?
         do throws(TimelineArchive.Fault) {
             timeline = try archive.timeline(of: placed.widget)
@@ -99,8 +86,7 @@ struct WidgetReport {
         nextEntry = sequence.nextChange(after: date)
         let environment: WidgetEnvironment
         do throws(UnsupportedContext) {
-            environment = try Self.environment(
-                of: placed.widget, with: archive.traits(of: placed.widget), on: device, in: context)
+            environment = try Self.environment(of: placed.widget, with: traits, in: context)
         } catch {
             faults.append(error.description)
             return
@@ -119,23 +105,23 @@ struct WidgetReport {
         } else {
             state = .placeholder
         }
-        if let refusal = environment.interactionRefusal, node.hasControls {
+        if let refusal = environment.interactionRefusal, !node.calls.isEmpty {
             faults.append(refusal.description)
         }
     }
 
     /// The widget's first context that matches the requested one.
     private static func environment(
-        of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice,
-        in context: Context
+        of widget: WidgetInfo, with traits: WidgetTraits, in context: Context
     ) throws(UnsupportedContext) -> WidgetEnvironment {
-        var rules = WidgetContextRules()
+        let device = context.placed.device
+        var rules = PictureSizes.rules(on: device)
         rules.admitsUnknownNames = false
         let first = rules.environments(
             of: widget, with: traits, on: device, state: context.state
         ).first { environment in
-            (context.location == nil || environment.location == context.location)
-                && (context.mode == nil || environment.widgetRenderingMode == context.mode)
+            environment.location == context.location ?? environment.location
+                && [nil, environment.widgetRenderingMode].contains(context.state.renderingMode)
         }
         if let first { return first }
         // The rules state the reason.
@@ -154,24 +140,22 @@ struct WidgetReport {
         }
     }
 
-    /// For people.
-    var text: String {
-        let widget = placed.widget
-        var name = [widget.kind, widget.family.rawValue]
-        name += widget.configuration.sorted { $0.key < $1.key }.map {
-            "\($0.key)=\(Self.text($0.value))"
-        }
-        if placed.count > 1 { name.append("×\(placed.count)") }
+    /// The state of the shown entry, and when it changes.
+    var condition: String {
         var said = [state.rawValue]
         if let environment {
             said.append("\(environment.location) \(environment.widgetRenderingMode.rawValue)")
         }
-        if let entry { said.append("since \(Self.text(entry))") }
-        if let nextEntry { said.append("next \(Self.text(nextEntry))") }
-        if let reload { said.append("reload \(Self.text(reload))") }
+        if let entry { said.append("since \(entry.text)") }
+        if let nextEntry { said.append("next \(nextEntry.text)") }
+        if let reload { said.append("reload \(reload.text)") }
+        return said.joined(separator: ", ")
+    }
+
+    /// For people.
+    var text: String {
         var blocks = [
-            TextBlock(TextBlock.line(name.joined(separator: "  "))),
-            TextBlock(TextBlock.line(said.joined(separator: ", "))),
+            TextBlock(TextBlock.line(placed.title)), TextBlock(TextBlock.line(condition)),
         ]
         if let node { blocks.append(node.drawing(at: date).framed) }
         if let url = node?.outermostWidgetURL {
@@ -183,7 +167,7 @@ struct WidgetReport {
 
     /// For programs.
     var json: JSONValue {
-        func date(_ date: Date?) -> JSONValue { date.map { .string(Self.text($0)) } ?? .null }
+        func date(_ date: Date?) -> JSONValue { date.map { .string($0.text) } ?? .null }
         return [
             "kind": .string(placed.widget.kind), "family": .string(placed.widget.family.rawValue),
             "parameters": parametersObject(placed.widget.configuration),
@@ -195,18 +179,34 @@ struct WidgetReport {
         ]
     }
 
-    private static func text(_ value: ParameterValue) -> String {
-        switch value {
-        case .unset: "(unset)"
-        case .single(let text): text
-        case .list(let texts): texts.joined(separator: ",")
-        }
+    /// Draws the widget; `nil` if nothing is shown.
+    func picture(_ settings: PictureSettings) -> Picture? {
+        guard let node, let environment else { return nil }
+        return Picture(placed.title, of: node, with: traits, in: environment, settings)
     }
+}
 
-    private static func text(_ date: Date) -> String {
-        // A provider may name any date; outside the range of a calendar, print the seconds.
-        let seconds = date.timeIntervalSince1970
+extension Date {
+    /// The date for people; in seconds if no calendar has it, because a provider may name any date.
+    var text: String {
+        let seconds = timeIntervalSince1970
         guard (-62_135_596_800..<253_402_300_800).contains(seconds) else { return "\(seconds) s" }
-        return date.ISO8601Format()
+        return ISO8601Format()
+    }
+}
+
+extension ClientArchive.PlacedWidget {
+    /// The kind, the family and the configuration for people.
+    var title: String {
+        var words = [widget.kind, widget.family.rawValue]
+        words += widget.configuration.sorted { $0.key < $1.key }.map { name, value in
+            switch value {
+            case .unset: "\(name)=(unset)"
+            case .single(let text): "\(name)=\(text)"
+            case .list(let texts): "\(name)=\(texts.joined(separator: ","))"
+            }
+        }
+        if count > 1 { words.append("×\(count)") }
+        return words.joined(separator: "  ")
     }
 }

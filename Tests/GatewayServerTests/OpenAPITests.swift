@@ -1,3 +1,4 @@
+import CatalogModel
 import GatewayCore
 import GatewayPush
 import GatewaySettings

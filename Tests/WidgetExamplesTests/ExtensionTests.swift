@@ -2,8 +2,8 @@ import Foundation
 import GatewayTestSupport
 import Synchronization
 import Testing
-import TimelineClient
-import TimelineClientHTTP
+import TimelineGatewayClient
+import TimelineRuntime
 import WidgetModel
 
 /// The API for an app with WidgetKit, with the real daemon over real TLS.
@@ -23,9 +23,12 @@ import WidgetModel
 
     /// - Returns: The sequence of the change.
     @discardableResult
-    private func change(_ character: String) throws -> UInt64 {
+    private func change(
+        _ character: String, _ properties: [String] = ["healthLevel"]
+    ) throws -> UInt64 {
         let event = CloudEvent(
-            source: "game", id: UUID().uuidString, change: CharacterGame.change(character))
+            source: "game", id: UUID().uuidString,
+            change: CharacterGame.change(character, properties))
         let answer = try gateway.http().request(
             "POST", "/v1/apps/\(CharacterGame.app)/changes", token: backend,
             headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
@@ -33,18 +36,25 @@ import WidgetModel
         return UInt64(try #require(answer["sequence"]?.integerValue))
     }
 
-    @Test func anExtensionBuildsExactlyWhatIsStale() async throws {
-        let token = try gateway.token(app: CharacterGame.app, scope: "client", sub: "my-iphone")
+    private func client(
+        _ id: String, _ registration: ClientRegistration
+    ) throws -> (GatewayClient, AcknowledgingConnection) {
+        let token = try gateway.token(app: CharacterGame.app, scope: "client", sub: id)
         let connection = AcknowledgingConnection(
             try CurlConnection(
                 .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token })))
-        let widgets = ["bramble", "marlin"].map { CharacterGame.widget($0) }
-        let made = WidgetExtensionClient(
-            app: CharacterGame.app, client: "my-iphone", connection: connection,
+        let client = GatewayClient(
+            app: CharacterGame.app, client: id, connection: connection,
             verifier: PublishedKeyVerifier(connection: connection, app: CharacterGame.app),
             directory: URL(filePath: try GatewayProcess.temporaryDirectory()),
-            registration: { ClientRegistration(platform: "iOS", widgets: widgets) })
-        let client = try #require(made)
+            registration: { registration })
+        return (try #require(client), connection)
+    }
+
+    @Test func anExtensionBuildsExactlyWhatIsStale() async throws {
+        let widgets = ["bramble", "marlin"].map { CharacterGame.widget($0) }
+        let (client, connection) = try self.client(
+            "my-iphone", ClientRegistration(platform: "iOS", widgets: widgets))
         func shown(_ asked: [ConfiguredWidget]? = nil) async throws -> [Int] {
             var shown: [Int] = []
             for widget in asked ?? widgets {
@@ -78,6 +88,23 @@ import WidgetModel
         run.cancel()
         _ = await run.result
         #expect(try await shown() == [4, 3])
+    }
+
+    @Test func aWatchConfirmsASetThatItRenewed() async throws {
+        let item = RecommendationSet.Item(
+            parameters: ["character": .single("bramble")], description: "Bramble")
+        let set = RecommendationSet(kind: CharacterGame.detail, items: [item])
+        let (client, _) = try self.client(
+            "my-watch", ClientRegistration(platform: "watchOS", recommendations: [set]))
+        try await client.register()
+        #expect(try await client.stale().isEmpty)
+        try change("bramble", ["avatar"])
+        for _ in 0..<2 {
+            let stale = try await client.stale()
+            #expect(stale.recommendations == [CharacterGame.detail])
+        }
+        try await client.reloadStale()
+        #expect(try await client.stale().isEmpty)
     }
 }
 

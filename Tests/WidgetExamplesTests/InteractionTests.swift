@@ -2,8 +2,7 @@ import Foundation
 import GatewayTestSupport
 import Synchronization
 import Testing
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// Two devices of one person, and a widget that the person uses on one of them, with the real
@@ -183,7 +182,7 @@ private final class Room: Sendable {
         let provider = LampProvider(lamp: lamp) { counts.builds.withLock { $0 += 1 } }
         client = TimelineClient(
             configuration: try #require(configuration),
-            widgets: try WidgetRuntime(
+            widgets: try WidgetDeclarations(
                 [
                     StaticConfiguration(kind: CharacterGame.status, provider: provider) { entry in
                         Toggle(isOn: entry.isLit, intent: ToggleLamp()) {

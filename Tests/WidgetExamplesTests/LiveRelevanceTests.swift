@@ -2,8 +2,7 @@ import Foundation
 import GatewayTestSupport
 import Synchronization
 import Testing
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 private struct ChooseBoss: WidgetConfigurationIntent {
@@ -74,7 +73,7 @@ private struct BossProvider: RelevanceEntriesProvider {
         configuration.observer = { continuation.yield($0) }
         let client = TimelineClient(
             configuration: configuration,
-            widgets: try WidgetRuntime([
+            widgets: try WidgetDeclarations([
                 RelevanceConfiguration(
                     kind: "com.mygame.boss",
                     provider: BossProvider(server: { self.bosses.withLock { $0 } })

@@ -1,8 +1,8 @@
 import Foundation
 import GatewayTestSupport
 import Testing
-import TimelineClient
-import TimelineClientHTTP
+import TimelineGatewayClient
+import TimelineRuntime
 import WidgetModel
 
 private struct Number: TimelineEntry {
@@ -123,7 +123,7 @@ private struct NumberProvider: AsyncTimelineProvider {
             let connection = try world.connection()
             let client = TimelineClient(
                 configuration: configuration,
-                widgets: try WidgetRuntime(
+                widgets: try WidgetDeclarations(
                     Self.kinds.map { StaticConfiguration(kind: $0, provider: NumberProvider()) }),
                 connection: connection,
                 verifier: PublishedKeyVerifier(connection: connection, app: Self.app),
@@ -144,9 +144,9 @@ private struct NumberProvider: AsyncTimelineProvider {
     @Test func theClientOfAWidgetExtensionRegistersAgain() async throws {
         let world = try World()
 
-        func client(_ kinds: [String]) throws -> WidgetExtensionClient {
+        func client(_ kinds: [String]) throws -> GatewayClient {
             let connection = try world.connection()
-            let made = WidgetExtensionClient(
+            let made = GatewayClient(
                 app: Self.app, client: "phone", connection: connection,
                 verifier: PublishedKeyVerifier(connection: connection, app: Self.app),
                 directory: URL(filePath: world.place + "/shelf"),

@@ -7,7 +7,7 @@ import WidgetModel
 private func resource(_ name: String) throws -> String {
     let directory = #filePath.replacing(
         "Tests/WidgetExamplesTests/TutorialTests.swift",
-        with: "Sources/TimelineClient/TimelineClient.docc/Resources/")
+        with: "Sources/TimelineRuntime/TimelineRuntime.docc/Resources/")
     return try String(contentsOfFile: directory + name, encoding: .utf8)
 }
 

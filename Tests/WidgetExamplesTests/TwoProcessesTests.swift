@@ -1,7 +1,7 @@
 import Foundation
 import GatewayTestSupport
 import Testing
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// An app and its widget extension as two real processes that share one archive, with the real
@@ -59,6 +59,24 @@ import WidgetModel
             GatewayProcess.program(named: "lamp-processes"), arguments, environment: environment)
         let exit = program.waitForExit(seconds: Patience.seconds)
         try #require(exit == .status(0), "\(arguments): \(program.standardErrorTail)")
+    }
+
+    /// Uses the extension as soon as it listens.
+    private func use(_ arguments: String...) throws {
+        try wait(for: "\(arguments)") {
+            let program = try TestProgram(
+                GatewayProcess.program(named: "lamp-processes"), arguments,
+                environment: environment)
+            let exit = program.waitForExit(seconds: Patience.seconds)
+            try #require(
+                exit == .status(0) || exit == .status(69), "\(program.standardErrorTail)")
+            return exit == .status(0)
+        }
+    }
+
+    private func lines(_ file: String) -> Int {
+        let text = (try? String(contentsOfFile: directory + "/" + file, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").count
     }
 
     private func wait(
@@ -140,6 +158,62 @@ import WidgetModel
         #expect(builds() == [2, 1])
         try run("push", "2-token")
         try expectRegistered(push: "2-token", control: "hall")
+    }
+
+    @Test func tapsAndReloadsReachTheExtensionAndTheApp() throws {
+        let (light, room) = ("com.example.lamp.light", "com.example.lamp.room")
+        var widgets = try start("extension")
+        try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
+        try wait(for: "the room", of: widgets) { builds() == [1, 1] }
+        try use("tap", light)
+        try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
+        #expect(builds() == [2, 1], "no change was posted")
+        try use("reload", room)
+        try wait(for: "the room again", of: widgets) { builds() == [2, 2] }
+        // A process that has drawn no button yet performs those that the archive shows.
+        widgets.kill()
+        widgets = try start("extension")
+        try use("tap", light)
+        try wait(for: "the lamp", of: widgets) { try isShownLit() == false }
+        // Only the app rings; it does not run yet.
+        try use("tap", room)
+        #expect(lines("bell") == 0)
+        let app = try start("listen")
+        try wait(for: "the app", of: app) {
+            try use("tap", room)
+            return lines("bell") > 0
+        }
+        try use("open")
+        #expect(lines("opened") == 1)
+        let second = try start("extension")
+        #expect(second.waitForExit(seconds: Patience.seconds) == .status(1), "one archive")
+    }
+
+    @Test func eachExtensionRegistersItsOwnWidgets() throws {
+        func start(_ name: String) throws -> TestProgram {
+            let own = [
+                "TIMELINE_CLIENT_ARCHIVE": directory + "/" + name, "TIMELINE_CLIENT_SHARED": "1",
+            ]
+            return try TestProgram(
+                GatewayProcess.program(named: "lamp-processes"), [name],
+                environment: environment.merging(own) { $1 })
+        }
+        func kinds() throws -> [String] {
+            try (registration()?["widgets"]?.arrayValue ?? [])
+                .compactMap { $0.objectValue?["kind"]?.stringValue }.sorted()
+        }
+        let both = ["com.example.lamp.light", "com.example.lamp.room"]
+        var programs = try [start("light"), start("room")]
+        try wait(for: "both", of: programs[0]) {
+            try kinds() == both && builds().allSatisfy { $0 > 0 }
+        }
+        programs[0].kill()
+        programs[0] = try start("light")
+        let before = builds()[0]
+        try change()
+        try wait(for: "the lamp", of: programs[0]) { builds()[0] > before }
+        #expect(try kinds() == both)
+        withExtendedLifetime(programs) {}
     }
 
     @Test func anExtensionThatIsKilledWhileItBuildsGoesOnWithWhatTheAppHasDone() throws {

@@ -1,6 +1,7 @@
 import GatewayTestSupport
 import Testing
 
+@testable import CatalogModel
 @testable import WidgetModel
 
 @Suite struct CatalogTests {

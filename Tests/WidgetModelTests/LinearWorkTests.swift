@@ -1,5 +1,6 @@
 import Testing
 
+@testable import CatalogModel
 @testable import WidgetModel
 
 /// Work on documents grows linearly with their size.

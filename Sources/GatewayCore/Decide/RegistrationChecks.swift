@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The checks of a registration against a catalog.

@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The content that a rule makes stale.

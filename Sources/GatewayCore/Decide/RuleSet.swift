@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// A catalog compiled for deciding. Immutable; all shards share it.

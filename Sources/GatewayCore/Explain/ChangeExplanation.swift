@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The reasons for a change's effect: the verdict of each rule of a catalog.

@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The status of an open stream.

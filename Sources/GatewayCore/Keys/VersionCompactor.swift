@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// Seals the versions of all apps once for a node, for the windows of its event loops: what many

@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// Decides log entries in sequence order: as they are written, and again on replay, with the same

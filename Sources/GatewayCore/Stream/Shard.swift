@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The state of one event loop: rule sets, versions, the live index and its open streams. Not

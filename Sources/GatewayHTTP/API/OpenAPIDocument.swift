@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The OpenAPI document of a port, made from `openapi.yaml`.

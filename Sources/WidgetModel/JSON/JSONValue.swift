@@ -29,6 +29,11 @@ public struct JSONObject: Sendable, Hashable {
         public let name: String
         /// The member's value.
         public var value: JSONValue
+
+        package init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
     }
 
     /// The members in order.
@@ -45,7 +50,7 @@ public struct JSONObject: Sendable, Hashable {
     }
 
     /// Creates an object from members whose names are known to be unique.
-    init(uniqueMembers: [Member]) {
+    package init(uniqueMembers: [Member]) {
         members = uniqueMembers
         if members.count >= Self.indexedCountMin { positions = NamePositions(members) }
     }

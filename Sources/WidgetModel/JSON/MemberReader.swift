@@ -1,7 +1,7 @@
 /// Reads an object's members by name and type. Records every fault instead of stopping at the
 /// first, and remembers the requested names, so that unknown members can be reported unless they
 /// belong to the sender.
-struct MemberReader {
+package struct MemberReader {
     let place: String
     let object: JSONObject
     /// The names requested so far; `nil` if unknown members belong to the sender.
@@ -10,7 +10,7 @@ struct MemberReader {
     /// Creates a reader of an object. Returns `nil` and records a fault for any other value.
     ///
     /// - Parameter ignoresUnknown: Whether unknown members belong to the sender.
-    init?(
+    package init?(
         _ value: JSONValue, at place: String, ignoresUnknown: Bool = false, _ faults: inout Faults
     ) {
         guard case .object(let object) = value else {
@@ -31,25 +31,25 @@ struct MemberReader {
     }
 
     /// Returns the path of the member called `name`.
-    func path(_ name: String) -> String {
+    package func path(_ name: String) -> String {
         place.isEmpty ? name : place + "." + name
     }
 
     /// Returns the member's value; `nil` if it is missing or `null`.
-    mutating func value(_ name: String) -> JSONValue? {
+    package mutating func value(_ name: String) -> JSONValue? {
         asked?.append(name)
         guard let value = object[name] else { return nil }
         if case .null = value { return nil }
         return value
     }
 
-    mutating func required(_ name: String, _ faults: inout Faults) -> JSONValue? {
+    package mutating func required(_ name: String, _ faults: inout Faults) -> JSONValue? {
         let value = value(name)
         if value == nil { faults.add(path(name), "is required") }
         return value
     }
 
-    mutating func string(
+    package mutating func string(
         _ name: String, required isRequired: Bool = false, limit: Int, _ faults: inout Faults
     ) -> String? {
         guard let value = isRequired ? required(name, &faults) : value(name) else { return nil }
@@ -73,7 +73,7 @@ struct MemberReader {
     }
 
     /// Reads an array of such strings; a missing member is an empty array.
-    mutating func strings(
+    package mutating func strings(
         _ name: String, limit: Int, countMax: Int, _ faults: inout Faults
     ) -> [String] {
         guard let elements = array(name, countMax: countMax, &faults) else { return [] }
@@ -83,7 +83,7 @@ struct MemberReader {
     }
 
     /// Returns the elements of an array member; `nil` when it is missing, not an array or too long.
-    mutating func array(
+    package mutating func array(
         _ name: String, countMax: Int, _ faults: inout Faults
     ) -> [JSONValue]? {
         guard let value = value(name) else { return nil }
@@ -100,14 +100,14 @@ struct MemberReader {
     }
 
     /// Reads a raw value of an enumeration.
-    mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
+    package mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, _ type: Choice.Type, _ faults: inout Faults
     ) -> Choice? {
         guard let value = value(name) else { return nil }
         return Self.choice(value, at: path(name), type, &faults)
     }
 
-    static func choice<Choice: RawRepresentable<String> & CaseIterable>(
+    package static func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ value: JSONValue, at place: @autoclosure () -> String, _ type: Choice.Type,
         _ faults: inout Faults
     ) -> Choice? {
@@ -125,7 +125,7 @@ struct MemberReader {
 
     /// Records a fault for every member that was not requested, suggesting the most similar known
     /// name.
-    func refuseUnknown(_ faults: inout Faults) {
+    package func refuseUnknown(_ faults: inout Faults) {
         for name in unknownNames {
             faults.add(path(name.forError), "is unknown", hint: name, among: asked ?? [])
         }
@@ -146,7 +146,7 @@ extension String {
     }
 
     /// The text, shortened for an error message.
-    var forError: String {
+    package var forError: String {
         utf8.count <= 64 ? self : String(prefix(40)) + "…"
     }
 }

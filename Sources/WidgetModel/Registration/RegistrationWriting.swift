@@ -22,7 +22,7 @@ extension ConfiguredWidget {
     public var json: JSONValue {
         [
             "kind": .string(kind), "family": .string(family),
-            "parameters": parametersJSON(parameters), "count": .integer(Int64(count)),
+            "parameters": parametersObject(parameters), "count": .integer(Int64(count)),
         ]
     }
 }
@@ -35,7 +35,7 @@ extension RecommendationSet {
             "items": .array(
                 items.map {
                     [
-                        "parameters": parametersJSON($0.parameters),
+                        "parameters": parametersObject($0.parameters),
                         "description": .string($0.description),
                     ]
                 }),
@@ -48,7 +48,7 @@ extension RecommendationSet {
 extension PlacedControl {
     package func json(maskingTokens: Bool) -> JSONValue {
         var object: JSONObject = [
-            "kind": .string(kind), "id": .string(id), "parameters": parametersJSON(parameters),
+            "kind": .string(kind), "id": .string(id), "parameters": parametersObject(parameters),
         ]
         if let delivery { object["delivery"] = delivery.json(maskingTokens: maskingTokens) }
         return .object(object)
@@ -74,8 +74,8 @@ extension DeliveryAddress {
     }
 }
 
-/// Returns parameter values as JSON with sorted names.
-func parametersJSON(_ parameters: [String: ParameterValue]) -> JSONValue {
+/// Returns parameter values as a JSON object with sorted names.
+package func parametersObject(_ parameters: [String: ParameterValue]) -> JSONValue {
     var object = JSONObject()
     for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { object[name] = value.json }
     return .object(object)

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 
 /// The options of an audit of several nodes.
 struct AuditOptions: ParsableArguments {

@@ -1,7 +1,7 @@
+import CatalogModel
 import Foundation
 import GatewayDocuments
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// A client of its own that registers and posts through several nodes in turn, and is connected to
@@ -97,7 +97,11 @@ actor Auditor {
         let number = window.begin(at: now)
         turn += 1
         failed = []
-        if catalog == nil { catalog = await readCatalog(for: number) }
+        if catalog == nil {
+            catalog = await attempt(for: number, from: turn) { service throws(GatewayFailure) in
+                try await service.catalog()
+            }
+        }
         guard let catalog else { return }
         let plan = try CanaryPlan(catalog, kind: kind, value: prefix + String(number))
         await acknowledge(for: number)
@@ -105,20 +109,6 @@ actor Auditor {
         if watched.count > watchedMax { watched.removeFirst() }
         guard await register(for: number) else { return }
         await post(plan, number: number)
-    }
-
-    private func readCatalog(for number: Int) async -> Catalog? {
-        await attempt(for: number, from: turn) { service throws(GatewayFailure) in
-            let answer = try await service.answer(
-                to: GatewayRequest(target: "\(service.base)/catalog"))
-            do throws(DocumentRefusal) {
-                return try Catalog(
-                    contentType: answer.head["content-type"], body: answer.body,
-                    app: service.app, limits: .none)
-            } catch {
-                throw .unreadable("its catalog cannot be read: \(error)")
-            }
-        }
     }
 
     /// Registers the widgets of the last minute, and opens the streams the first time.

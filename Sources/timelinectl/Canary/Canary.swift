@@ -1,7 +1,6 @@
 import Foundation
 import GatewayDocuments
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// A client of its own that posts changes of its own and follows them.

@@ -1,6 +1,7 @@
 import ArgumentParser
+import CatalogModel
 import Foundation
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Tests the whole path of a change, repeatedly.
@@ -123,18 +124,9 @@ struct CanaryCommand: AsyncParsableCommand {
 
     /// Makes a plan from the catalog in force, and registers the client.
     private func begin(_ service: GatewayService) async throws(GatewayFailure) -> Canary {
-        let answer = try await service.answer(
-            to: GatewayRequest(target: "\(service.base)/catalog"))
         // A value that no other widget has; it stays the same while this program runs.
         let value = "canary-\(UUID().uuidString.lowercased())"
-        let catalog: Catalog
-        do throws(DocumentRefusal) {
-            catalog = try Catalog(
-                contentType: answer.head["content-type"], body: answer.body, app: service.app,
-                limits: .none)
-        } catch {
-            throw .unreadable("its catalog cannot be read: \(error)")
-        }
+        let catalog = try await service.catalog()
         let plan: CanaryPlan
         do throws(CanaryPlan.Impossible) {
             plan = try CanaryPlan(catalog, kind: kind, value: value)

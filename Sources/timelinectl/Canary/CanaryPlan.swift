@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The registration and the change of a canary: one widget, and a change that concerns only it.

@@ -26,10 +26,7 @@ struct DevelopmentAPNs: ParsableArguments {
         for (name, value) in [("--key-id", keyID), ("--team", team)] {
             let isID =
                 !value.isEmpty && value.utf8.count <= 64
-                && value.utf8.allSatisfy { byte in
-                    (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
-                        || (0x61...0x7A).contains(byte)
-                }
+                && value.utf8.allSatisfy(\.isASCIIAlphanumeric)
             guard isID else { throw ValidationError("\(name) must be letters and digits") }
         }
     }

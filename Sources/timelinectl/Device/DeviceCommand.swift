@@ -1,6 +1,7 @@
 import ArgumentParser
+import CatalogModel
 import Foundation
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Plays many devices against a gateway.
@@ -131,12 +132,8 @@ struct DeviceCommand: AsyncParsableCommand {
     }
 
     private func readCatalog(_ app: String, _ backend: GatewayService) async throws -> Catalog {
-        let file: CatalogFile
-        if let catalog {
-            file = try CatalogFile(bytes: try Terminal.read(catalog))
-        } else {
-            file = try await CatalogFile(bytes: backend.catalog())
-        }
+        guard let catalog else { return try await backend.catalog() }
+        let file = try CatalogFile(bytes: try Terminal.read(catalog))
         do throws(DocumentRefusal) {
             return try Catalog(
                 contentType: file.mediaType, body: file.bytes, app: app, limits: .none)

@@ -3,8 +3,7 @@ import Foundation
 import GatewayDocuments
 import OpenMetrics
 import Synchronization
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// All simulated devices, from their start to their removal.
@@ -293,12 +292,6 @@ final class Interruption: Sendable {
 }
 
 extension GatewayService {
-    /// The bytes of the catalog in force, as it was uploaded.
-    func catalog() async throws(GatewayFailure) -> [UInt8] {
-        let request = GatewayRequest(target: "\(base)/catalog")
-        return try await answer(to: request).body
-    }
-
     /// Posts a change; returns its sequence once the gateway has written it to disk.
     func post(_ event: CloudEvent) async -> Result<UInt64, GatewayFailure> {
         do throws(GatewayFailure) {

@@ -1,3 +1,4 @@
+import CatalogModel
 import WidgetModel
 
 /// The widgets that each simulated device has placed, and which of them a change concerns.

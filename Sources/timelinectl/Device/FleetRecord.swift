@@ -1,6 +1,6 @@
 import OpenMetrics
 import Synchronization
-import TimelineClient
+import TimelineRuntime
 
 /// The activity of the devices, as they report it from any task.
 final class FleetRecord: Sendable {

@@ -1,3 +1,4 @@
+import CatalogModel
 import Foundation
 import OpenMetrics
 import Synchronization

@@ -1,6 +1,6 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// A client that the gateway trusts: the claims of its token.

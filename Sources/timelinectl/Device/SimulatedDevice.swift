@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// One device: the SDK's engine on a network connection, with a provider that only takes time.

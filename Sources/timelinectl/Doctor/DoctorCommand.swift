@@ -2,8 +2,7 @@ import ArgumentParser
 import Foundation
 import GatewayCluster
 import GatewayOperations
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// Checks everything a gateway needs.

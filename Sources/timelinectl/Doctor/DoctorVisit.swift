@@ -2,8 +2,7 @@ import Foundation
 import GatewayDocuments
 import GatewayOperations
 import GatewaySigning
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// Diagnostics that send requests to other services.

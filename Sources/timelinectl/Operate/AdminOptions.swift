@@ -1,8 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayDocuments
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// The address of the admin port and the caller's credentials.

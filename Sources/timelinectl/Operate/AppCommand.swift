@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Commands for an app as a whole.

@@ -32,7 +32,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
         let progress = ByteProgress("copied")
-        let manifest = try DirectoryWork.run(json: json) {
+        let manifest = try await DirectoryWork.run(json: json) {
             try DataDirectory(data).backup(to: to) { progress.reach($0, of: $1) }
         }
         Terminal.print(manifest.json, as: json ? .json : .text) {
@@ -111,26 +111,13 @@ enum DirectoryWork {
         do {
             return try await body()
         } catch {
-            throw refusal(error, json: json)
+            if json {
+                let faults = (error as? Faults)?.list ?? [Fault("", "\(error)")]
+                Terminal.print(JSONValue.object(["faults": .array(faults.map(\.json))]).text)
+            } else {
+                Terminal.complain("timelinectl: \(error)")
+            }
+            throw ExitStatus.refused
         }
-    }
-
-    /// The same for synchronous work.
-    static func run<Result>(json: Bool, _ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch {
-            throw refusal(error, json: json)
-        }
-    }
-
-    private static func refusal(_ error: any Error, json: Bool) -> ExitCode {
-        if json {
-            let faults = (error as? Faults)?.list ?? [Fault("", "\(error)")]
-            Terminal.print(JSONValue.object(["faults": .array(faults.map(\.json))]).text)
-        } else {
-            Terminal.complain("timelinectl: \(error)")
-        }
-        return ExitStatus.refused
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import GatewayDocuments
 import GatewaySigning
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Shows the keys that a gateway publishes.

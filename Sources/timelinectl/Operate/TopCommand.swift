@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayDocuments
-import TimelineClient
+import TimelineRuntime
 import WidgetModel
 
 /// Shows a gateway's status every second.

@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// The state of a character from a date on.
 struct CharacterEntry: TimelineEntry, Codable {

@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// The quests at a date.
 struct QuestsEntry: TimelineEntry, Codable {

@@ -1,4 +1,4 @@
-import TimelineClient
+import TimelineRuntime
 
 /// Heals all characters without opening the app.
 struct SuperchargeParty: AppIntent {

@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// The turn of the game at a date.
 struct TurnEntry: TimelineEntry, Codable {

@@ -1,6 +1,5 @@
 import Foundation
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// The game backend's access to the gateway, with its own token: declares the widgets, posts

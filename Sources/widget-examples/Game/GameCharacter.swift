@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// A character of the game, which a person can choose for a widget.
 struct GameCharacter: AppEntity, Codable {

@@ -1,4 +1,4 @@
-import TimelineClient
+import TimelineRuntime
 
 /// A task for today.
 struct Quest: AppEntity, Codable {

@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// A demonstration of the character game from its first launch: a backend, an iPhone, an iPad and a
 /// watch.
@@ -187,8 +187,7 @@ struct Demonstration {
         try await stage.step("A person taps it: the app opens at the widget's character", .init()) {
             opened = try await phone.open("small")
         }
-        var chosen: ChooseCharacter?
-        if let opened { chosen = await phone.chosen(ChooseCharacter.self, in: opened) }
+        let chosen = opened?.widgetConfigurationIntent(of: ChooseCharacter.self)
         let url = opened?.url?.absoluteString ?? "nothing"
         stage.check(
             url == "game://characters/marlin" && chosen?.character.name == "Marlin",

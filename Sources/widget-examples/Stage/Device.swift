@@ -1,7 +1,6 @@
 import Foundation
 import Synchronization
-import TimelineClient
-import TimelineClientHTTP
+import TimelineRuntime
 import WidgetModel
 
 /// A device with the app and some of its widgets: shows them, and performs a person's actions.
@@ -36,7 +35,7 @@ final class Device: Sendable {
     let id: String
     let installation: Installation
     private let platform: WidgetDevice.Platform
-    private let runtime: WidgetRuntime
+    private let runtime: WidgetDeclarations
     private let state: Mutex<State>
 
     init(
@@ -47,7 +46,7 @@ final class Device: Sendable {
         id = "\(name.lowercased())-\(run)"
         self.platform = platform
         self.installation = installation
-        runtime = try WidgetRuntime(GameWidgets(), intents: GameWidgets.intents)
+        runtime = try WidgetDeclarations(GameWidgets())
         state = Mutex(State(placements: placements))
     }
 
@@ -86,10 +85,11 @@ final class Device: Sendable {
         case .notified(let notification):
             state.withLock { $0.told.formUnion(Self.names(in: notification)) }
         case .unverified(let failure): note(["not verified: \(failure)"])
+        case .misconfigured(_, let fault): note(["\(fault)"])
         case .buildFailed(_, let reason), .interactionFailed(_, let reason),
-            .recommendationsFailed(_, let reason):
+            .recommendationsFailed(_, let reason), .controlFailed(_, let reason):
             note([reason])
-        case .rebuilt, .relevanceInvalidated, .performed: break
+        case .rebuilt, .controlRebuilt, .entriesTooClose, .relevanceInvalidated, .performed: break
         case .failed(let failure): note(["\(failure)"])
         case .archiveFailed(let failure): note(["\(failure)"])
         }
@@ -177,12 +177,7 @@ final class Device: Sendable {
     ///
     /// - Throws: `InteractionRefusal` if the control is inactive, ``Refused`` if there is none.
     func tap(_ label: String, on name: String) async throws -> String {
-        let (placement, client) = state.withLock { state in
-            (state.placements.first { $0.name == name }, state.client)
-        }
-        guard let placement, let client else {
-            throw Refused(description: "no widget is called \(name)")
-        }
+        let (placement, client) = try placed(name)
         let environment = try environment(of: placement)
         let shown = await client.shown(placement.widget, in: environment)?.node
         guard let call = shown?.call(labelled: label) else {
@@ -205,26 +200,25 @@ final class Device: Sendable {
     ///
     /// - Throws: ``Refused`` when there is no such widget, or the app was not opened.
     func open(_ name: String) async throws -> WidgetActivity {
-        let (placement, client) = state.withLock { state in
-            (state.placements.first { $0.name == name }, state.client)
+        let (placement, client) = try placed(name)
+        let environment = try environment(of: placement)
+        try await Installation.$running.withValue(installation) {
+            try await client.open(placement.widget, in: environment)
         }
-        guard let placement, let client else {
-            throw Refused(description: "no widget is called \(name)")
-        }
-        try await client.open(placement.widget, in: try environment(of: placement))
         guard let opened = state.withLock({ $0.opened }) else {
             throw Refused(description: "the app was not opened")
         }
         return opened
     }
 
-    /// Returns the configuration of the widget that opened the app, as the app's code receives it.
-    func chosen<Intent: WidgetConfigurationIntent>(
-        _ type: Intent.Type, in activity: WidgetActivity
-    ) async -> Intent? {
-        await Installation.$running.withValue(installation) {
-            await activity.widgetConfigurationIntent(of: type)
+    private func placed(_ name: String) throws -> (Placement, TimelineClient) {
+        let (placement, client) = state.withLock { state in
+            (state.placements.first { $0.name == name }, state.client)
         }
+        guard let placement, let client else {
+            throw Refused(description: "no widget is called \(name)")
+        }
+        return (placement, client)
     }
 
     private static func names(in notification: ReloadNotification) -> [String] {

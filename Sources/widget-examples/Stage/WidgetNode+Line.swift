@@ -1,5 +1,5 @@
 import Foundation
-import TimelineClient
+import TimelineRuntime
 
 /// The content of a widget as text for a terminal.
 extension WidgetNode {
@@ -19,7 +19,7 @@ extension WidgetNode {
         case .toggle(let isOn, _, let label): return ["\(isOn ? "☑" : "☐") \(label.line())"]
         case .styledToggle: return parts.flatMap(\.lineParts)
         case .link(_, let label): return ["<\(label.line())>"]
-        case .color, .spacer: return []
+        case .color, .shape, .spacer: return []
         case .redacted: return ["▒▒▒"]
         }
     }
@@ -31,7 +31,7 @@ extension WidgetNode {
         case .button(let call, let label), .toggle(_, let call, let label):
             label.line() == text ? call : nil
         case .styledToggle(_, let call, _, _): line().hasSuffix(text) ? call : nil
-        case .color, .text, .date, .image, .gauge, .link, .spacer, .redacted: nil
+        case .color, .shape, .text, .date, .image, .gauge, .link, .spacer, .redacted: nil
         }
     }
 }

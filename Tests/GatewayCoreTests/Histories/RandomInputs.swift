@@ -1,3 +1,4 @@
+import CatalogModel
 import GatewayTestSupport
 import WidgetModel
 

@@ -1,3 +1,4 @@
+import CatalogModel
 import Foundation
 import GatewayRecords
 import GatewayStorage

@@ -1,4 +1,5 @@
 import APNsSimulator
+import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDelivery

@@ -1,8 +1,0 @@
-import Foundation
-import TimelineClient
-
-/// The delay of the ferry, from a moment on.
-struct FerryEntry: TimelineEntry, Codable {
-    var date: Date
-    var minutesLate: Int
-}

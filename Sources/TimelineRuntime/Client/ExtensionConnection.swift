@@ -1,0 +1,132 @@
+import Foundation
+import WidgetModel
+import WidgetViews
+
+/// The requests that a running extension answers over its socket, by the member `do`.
+package enum ExtensionRequest: String, Sendable {
+    /// The requests of a ``WidgetCenter``, where they name one for a `kind`.
+    case reload, invalidateRecommendations, invalidateRelevance, placedWidgets
+    /// The use of a `widget`: of a control by its `call`, or elsewhere, such as at a `link`.
+    case tap, open
+    /// The widgets that people can add at a `location`, the cards of the Smart Stack, and the
+    /// controls.
+    case gallery, smartStack, controls
+    /// The timelines that a Mac may show, and the use of a control there.
+    case mirror, mirroredTap
+}
+
+/// A connection to a running widget extension from another process of the same person: the app, a
+/// program that shows widgets, or a Mac that mirrors them. It reaches a client whose configuration
+/// sets ``TimelineClientConfiguration/acceptsRequests``, as ``WidgetExtensionProgram`` does.
+public struct ExtensionConnection: Sendable {
+    private let path: String
+
+    /// Creates a connection to the extension that writes this archive.
+    public init(archive: ClientArchive) { path = archive.extensionSocket }
+
+    /// Handles a tap on a button or toggle of a placed widget; returns after its intent. See
+    /// ``TimelineClient/interact(with:of:in:)``.
+    ///
+    /// - Throws: ``InteractionRefusal`` where the environment refuses it; ``ProcessUnreachable``;
+    ///   or ``ProcessRefusal`` with the extension's reason.
+    public func interact(
+        with call: IntentCall, of widget: WidgetInfo, in environment: WidgetEnvironment
+    ) async throws {
+        if let refusal = environment.interactionRefusal { throw refusal }
+        var members = Self.members(widget, environment)
+        members["call"] = call.json
+        _ = try await ask(.tap, members)
+    }
+
+    /// Handles a tap on a placed widget outside its buttons and toggles: opens the app. See
+    /// ``TimelineClient/open(_:at:in:)``.
+    ///
+    /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
+    public func open(
+        _ widget: WidgetInfo, at link: URL? = nil, in environment: WidgetEnvironment
+    ) async throws {
+        var members = Self.members(widget, environment)
+        members["link"] = link.map { .string($0.absoluteString) }
+        _ = try await ask(.open, members)
+    }
+
+    /// Rebuilds the timelines of every widget of one kind, or of every widget; returns when the
+    /// extension has been told. It reloads within the budget.
+    ///
+    /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
+    public func reloadTimelines(ofKind kind: String? = nil) async throws {
+        var members = JSONObject()
+        members["kind"] = kind.map { .string($0) }
+        _ = try await ask(.reload, members)
+    }
+
+    package func ask(
+        _ request: ExtensionRequest, _ members: JSONObject = JSONObject()
+    ) async throws -> JSONValue {
+        var members = members
+        members["do"] = .string(request.rawValue)
+        return try await LocalSocket.request(members, at: path)
+    }
+
+    private static func members(
+        _ widget: WidgetInfo, _ environment: WidgetEnvironment
+    ) -> JSONObject {
+        [
+            "widget": .object(widget.archived),
+            "location": .string(environment.location.rawValue),
+            "mode": .string(environment.widgetRenderingMode.rawValue),
+            "scheme": .string(environment.colorScheme.rawValue),
+            "alwaysOn": .bool(environment.isLuminanceReduced),
+        ]
+    }
+}
+
+extension ExtensionConnection: WidgetCenterTarget {
+    func reload(_ request: ReloadRequest) {
+        let kind: String? =
+            switch request {
+            case .all: nil
+            case .kind(let kind): kind
+            case .timeline(let widget): widget.kind
+            }
+        Task { try? await reloadTimelines(ofKind: kind) }
+    }
+
+    func invalidateRecommendations() { Task { try? await ask(.invalidateRecommendations) } }
+
+    func invalidateRelevance(ofKind kind: String) async {
+        _ = try? await ask(.invalidateRelevance, ["kind": .string(kind)])
+    }
+
+    var placedWidgets: [WidgetInfo] {
+        get async throws {
+            try await (ask(.placedWidgets).arrayValue ?? []).compactMap {
+                $0.objectValue.flatMap { WidgetInfo(archived: $0) }
+            }
+        }
+    }
+
+    /// The token is the system's: each process gets it there.
+    var currentPushInfo: WidgetPushInfo? { nil }
+}
+
+extension ExtensionConnection: MirroredWidgetHost {
+    /// The timelines that a Mac may show.
+    public var mirroredTimelines: [TimelineArchive] {
+        get async throws {
+            try await (ask(.mirror).arrayValue ?? []).map { try TimelineArchive(document: $0) }
+        }
+    }
+
+    /// Performs an intent on the iPhone; returns the timeline that it then built.
+    public func perform(
+        _ call: IntentCall, ofMirrored widget: WidgetInfo
+    ) async throws -> MirroredTimeline {
+        let answer = try await ask(
+            .mirroredTap, ["widget": .object(widget.archived), "call": call.json]
+        ).objectValue
+        return MirroredTimeline(
+            timeline: try TimelineArchive(document: answer?["timeline"] ?? .null),
+            failure: answer?["failure"]?.stringValue)
+    }
+}

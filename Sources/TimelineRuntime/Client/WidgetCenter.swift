@@ -1,0 +1,121 @@
+import Synchronization
+import WidgetViews
+
+/// The API for an app that knows itself which widgets are stale.
+///
+/// As in WidgetKit, reload requests return at once and promise no time. They are carried out while
+/// the client runs; requests made while it does not run are dropped, because it rebuilds stale
+/// timelines when it starts.
+public struct WidgetCenter: Sendable {
+    /// The client of this process, or the extensions in other processes.
+    let targets: [any WidgetCenterTarget]
+
+    private struct Weak: Sendable { weak var client: TimelineClient? }
+    private static let running = Mutex(Weak())
+
+    /// The center of the process's client: of several, the one that began to run last. Its requests
+    /// are dropped while there is none.
+    public static var shared: WidgetCenter {
+        running.withLock { $0.client }.map { WidgetCenter(client: $0) }
+            ?? WidgetCenter(archives: [])
+    }
+
+    static func share(_ client: TimelineClient) { running.withLock { $0.client = client } }
+
+    init(client: TimelineClient) { targets = [client] }
+
+    /// Creates a center for an app whose extensions run in other processes, each with one of these
+    /// archives.
+    public init(archives: [ClientArchive]) {
+        targets = archives.map { ExtensionConnection(archive: $0) }
+    }
+
+    /// Rebuilds the timelines of every widget of one kind.
+    public func reloadTimelines(ofKind kind: String) {
+        for target in targets { target.reload(.kind(kind)) }
+    }
+
+    /// Rebuilds the timelines of every widget.
+    public func reloadAllTimelines() {
+        for target in targets { target.reload(.all) }
+    }
+
+    /// Asks every provider for its recommendations again, and registers those that changed.
+    public func invalidateConfigurationRecommendations() {
+        for target in targets { target.invalidateRecommendations() }
+    }
+
+    /// Marks the relevance of a kind as stale. The client asks its provider for it again soon, and
+    /// reports the event to its observer.
+    public func invalidateRelevance(ofKind kind: String) {
+        for target in targets { Task { await target.invalidateRelevance(ofKind: kind) } }
+    }
+
+    /// Calls `completion` with the result of ``currentConfigurations()``.
+    public func getCurrentConfigurations(
+        _ completion: @escaping @Sendable (Result<[WidgetInfo], any Error>) -> Void
+    ) {
+        Task {
+            do {
+                completion(.success(try await currentConfigurations()))
+            } catch {
+                completion(.failure(error))
+            }
+        }
+    }
+
+    /// The token for pushes to the app's widgets on this device; `nil` while there is none.
+    public var currentPushInfo: WidgetPushInfo? {
+        get async {
+            for target in targets {
+                if let pushInfo = await target.currentPushInfo { return pushInfo }
+            }
+            return nil
+        }
+    }
+
+    /// The placed widgets. Widgets with equal configuration appear once for each time they are
+    /// placed, because nothing tells them apart. Those of this process have their configuration
+    /// intent.
+    ///
+    /// - Throws: ``ProcessUnreachable`` when an extension in another process does not run.
+    public func currentConfigurations() async throws -> [WidgetInfo] {
+        var widgets: [WidgetInfo] = []
+        for target in targets {
+            for widget in try await target.placedWidgets {
+                widgets.append(await target.resolved(widget))
+            }
+        }
+        return widgets
+    }
+}
+
+/// A client that a ``WidgetCenter`` asks: in this process, or in another one.
+protocol WidgetCenterTarget: Sendable {
+    var placedWidgets: [WidgetInfo] { get async throws }
+    var currentPushInfo: WidgetPushInfo? { get async }
+
+    /// Returns a widget with its configuration intent, where its declaration is known.
+    func resolved(_ widget: WidgetInfo) async -> WidgetInfo
+    func reload(_ request: ReloadRequest)
+    func invalidateRecommendations()
+    func invalidateRelevance(ofKind kind: String) async
+}
+
+extension WidgetCenterTarget {
+    func resolved(_ widget: WidgetInfo) async -> WidgetInfo { widget }
+}
+
+extension TimelineClient: WidgetCenterTarget {
+    nonisolated func resolved(_ widget: WidgetInfo) async -> WidgetInfo {
+        await runtime.resolved(widget)
+    }
+
+    nonisolated func reload(_ request: ReloadRequest) {
+        Task { await handle(.reloadRequested(request, .app)) }
+    }
+
+    nonisolated func invalidateRecommendations() {
+        Task { await handle(.recommendationsInvalidated) }
+    }
+}

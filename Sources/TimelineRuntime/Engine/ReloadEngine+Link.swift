@@ -1,0 +1,162 @@
+import WidgetModel
+
+extension ReloadEngine {
+    mutating func opened(_ attempt: Int, resumedFrom resumed: Cursor?) {
+        guard isCurrent(attempt: attempt), let asked = requestedCursor else { return }
+        wasRegisteredOtherwise = false
+        self.resumedCursor = resumed
+        guard let resumed, resumed < asked || Self.isOtherLog(resumed, than: asked) else {
+            receivedCursor = max(receivedCursor ?? asked, asked)
+            return
+        }
+        receivedCursor = resumed
+        mustSave = true
+        if resumed.epoch == asked.epoch {
+            // The gateway repeats some notifications. A lower cursor claims less, so it is safe.
+            for (item, record) in records {
+                guard let cursor = record.cursor, cursor > resumed else { continue }
+                records[item]?.cursor = resumed
+                records[item]?.knownCursor = nil
+                if let start = record.build?.start {
+                    records[item]?.build?.start = min(start, resumed)
+                }
+            }
+        } else {
+            forgetOtherLogs(than: resumed)
+            // The resumption does not cover items that got a cursor of this log after the request
+            // was sent.
+            receivedCursor = cursor ?? resumed
+        }
+    }
+
+    /// Discards every cursor that the log of `cursor` will never pass: that log lost its tail, or
+    /// was restored or wiped, so its notifications do not cover such a cursor. Rebuilds the items
+    /// that had one.
+    mutating func forgetOtherLogs(than cursor: Cursor) {
+        logEpoch = nil
+        for (item, record) in records {
+            if let reached = record.knownCursor, Self.isVoid(reached, beside: cursor) {
+                records[item]?.knownCursor = nil
+            }
+            guard let old = record.cursor else { continue }
+            if Self.isVoid(old, beside: cursor) {
+                records[item]?.cursor = cursor
+                rebuildAnew(item)
+            } else if let start = record.build?.start, Self.isVoid(start, beside: cursor) {
+                records[item]?.build?.start = old
+            }
+        }
+        // This log has not sent anything older than this cursor.
+        if let received = receivedCursor, Self.isVoid(received, beside: cursor) {
+            receivedCursor = appliedCursor.map { min($0, cursor) } ?? cursor
+        }
+    }
+
+    mutating func rebuildAnew(_ item: EngineItem) {
+        records[item]?.awaitsBuild = true
+        records[item]?.knownCursor = nil
+        records[item]?.build?.start = nil
+        markStale(item)
+        mustSave = true
+    }
+
+    private static func isOtherLog(_ one: Cursor, than other: Cursor) -> Bool {
+        one.epoch.ordinal == other.epoch.ordinal && one.epoch != other.epoch
+    }
+
+    /// Whether a cursor is void beside one of the gateway's present log. Two logs with equally many
+    /// epochs do not continue one another, and the number of epochs only grows.
+    private static func isVoid(_ cursor: Cursor, beside other: Cursor) -> Bool {
+        cursor.epoch.ordinal > other.epoch.ordinal || isOtherLog(cursor, than: other)
+    }
+
+    mutating func heardOf(_ notification: ReloadNotification, _ attempt: Int) {
+        guard isCurrent(attempt: attempt) else { return }
+        linkBackoff.succeeded()
+        verificationBackoff.succeeded()
+        owedSequence = max(owedSequence ?? 0, notification.sequence)
+        heardSequence = max(heardSequence ?? 0, notification.sequence)
+        for item in order where item.isConcerned(by: notification) {
+            if !holds(item, notification) { markStale(item) }
+        }
+    }
+
+    /// Returns whether the timeline that is built, or being built, already includes the change that
+    /// a notification reports. So it does when the build began after an equal or later sequence was
+    /// heard, for another rule or widget, and after an interaction whose own change comes back.
+    /// Sequences are comparable only within one connection or log. (Sets are excluded: the gateway
+    /// repeats them until they are acknowledged by name, so each notification leads to a check.)
+    private mutating func holds(_ item: EngineItem, _ notification: ReloadNotification) -> Bool {
+        guard case .timeline = item, let record = records[item], !record.isStale,
+            record.build?.isOutdated != true, !notification.all
+        else { return false }
+        let (cursor, sequence) =
+            record.build.map { ($0.start, $0.heardSequence) }
+            ?? (record.cursor, record.builtSequence)
+        let isHeard = sequence.map { notification.sequence <= $0 } ?? false
+        let isInLog =
+            cursor.map { $0.epoch == logEpoch && notification.sequence <= $0.sequence } ?? false
+        guard isHeard || isInLog else { return false }
+        // If the build fails, the change it was to cover makes the timeline stale.
+        records[item]?.build?.wasStale = true
+        return true
+    }
+
+    mutating func idMoved(_ attempt: Int, to cursor: Cursor) {
+        guard isCurrent(attempt: attempt) else { return }
+        linkBackoff.succeeded()
+        receivedCursor = cursor
+        // The cursor that the gateway resumed from may belong to an earlier log.
+        if cursor != requestedCursor, cursor != resumedCursor { logEpoch = cursor.epoch }
+        for (item, record) in records where record.isFresh && isTold(item) {
+            if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
+        }
+        if now - lastSave >= settings.idleSaveInterval { mustSave = true }
+    }
+
+    /// Discards everything after the unverified notification: the same cursor is requested again
+    /// later.
+    mutating func verificationFailed(_ attempt: Int) {
+        guard isCurrent(attempt: attempt) else { return }
+        link = .waiting(until: now + verificationBackoff.next(using: &generator))
+    }
+
+    mutating func ended(_ attempt: Int, _ ending: EngineEvent.Ending) {
+        guard isCurrent(attempt: attempt) else { return }
+        switch ending {
+        case .polled:
+            hasPolled = true
+            link = .waiting(until: now + settings.pollInterval)
+        case .closed:
+            link = .waiting(until: now + linkBackoff.next(using: &generator))
+        case .refused(.otherRegistration(let digest)) where !wasRegisteredOtherwise:
+            wasRegisteredOtherwise = true
+            registeredOtherwise(digest)
+            link = .idle
+        case .refused(let refusal):
+            if case .otherRegistration(let digest) = refusal { registeredOtherwise(digest) }
+            link = .waiting(until: now + wait(after: refusal, \.linkBackoff))
+            if refusal == .unknownClient { registrationLost() }
+        }
+    }
+
+    mutating func orderConnection() {
+        guard registered != nil, !mustReadRegistration, let cursor else { return }
+        switch link {
+        case .active: return
+        case .waiting(let until) where until > now: return
+        case .idle, .waiting: break
+        }
+        attempt += 1
+        link = .active
+        requestedCursor = cursor
+        resumedCursor = nil
+        logEpoch = nil
+        heardSequence = nil
+        for item in order {
+            records[item]?.builtSequence = nil
+            records[item]?.build?.heardSequence = nil
+        }
+        actions.append(.connect(attempt: attempt, since: cursor))
+    }
+}

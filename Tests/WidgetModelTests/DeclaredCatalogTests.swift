@@ -1,0 +1,76 @@
+import CatalogModel
+import Testing
+import WidgetModel
+
+/// A catalog beside what the app's code declares.
+@Suite struct DeclaredCatalogTests {
+    private static let catalog = """
+        app: com.mygame
+        entities: { Hero: { properties: [health] }, Old: {} }
+        intents:
+          SelectHero:
+            title: Choose
+            parameters:
+              - { name: hero, type: Hero, default: panda }
+              - { name: levl, type: Int }
+              - { name: mood, type: String }
+        widgets:
+          - kind: detail
+            configuration: appIntent
+            intent: SelectHero
+            families: [systemSmall, systemLarge]
+            dependsOn: [{ entity: Hero, match: { id: $hero } }]
+          - { kind: staus, configuration: static, dependsOn: [{ entity: Old }] }
+          - { kind: lamp, configuration: control, dependsOn: [{ entity: Old }] }
+        """
+    private static let declared = """
+        app: com.mygame
+        entities: { Hero: {} }
+        intents:
+          SelectHero:
+            parameters:
+              - { name: hero, title: Hero, type: Hero }
+              - { name: level, title: Level, type: Int }
+              - { name: mood, title: Mood, type: AppEnum }
+        widgets:
+          - kind: detail
+            configuration: appIntent
+            intent: SelectHero
+            families: [systemSmall, systemMedium]
+          - { kind: status, configuration: static, families: [systemSmall] }
+        """
+
+    private func read(_ yaml: String) throws -> Catalog {
+        try Catalog(JSONValue(yaml: yaml), app: nil, limits: Limits())
+    }
+
+    @Test func everyDifferenceHasItsPlaceAndTheNearestName() throws {
+        let faults = try read(Self.catalog).differences(from: read(Self.declared))
+        let expected: [String] = [
+            "widgets[0].families: lack `systemMedium`, which the app declares",
+            "widgets[0].families: have `systemLarge`, which the app does not declare",
+            "intents.SelectHero.parameters: lack `level`, which the app declares"
+                + "; did you mean `levl`?",
+            "intents.SelectHero.parameters: have `levl`, which the app does not declare"
+                + "; did you mean `level`?",
+            "intents.SelectHero.parameters[2].type: is String, but the app declares AppEnum",
+            "widgets: lack `status`, which the app declares; did you mean `staus`?",
+            "widgets: have `staus`, which the app does not declare; did you mean `status`?",
+        ]
+        #expect(faults.list.map(\.description) == expected)
+    }
+
+    @Test func writingTakesTheCodesPartAndKeepsTheRest() throws {
+        let document = try Catalog.document(
+            JSONValue(yaml: Self.catalog), declaring: JSONValue(yaml: Self.declared))
+        // JSON is YAML.
+        let written = try read(document.indented())
+        #expect(try written.differences(from: read(Self.declared)).isEmpty)
+        #expect(written.widgets.map(\.kind) == ["detail", "status", "lamp"])
+        let detail = try #require(written.widget(kind: "detail"))
+        #expect(try detail.dependsOn == read(Self.catalog).widget(kind: "detail")?.dependsOn)
+        #expect(written.entities["Hero"]?.properties == ["health"])
+        #expect(written.intents["SelectHero"]?.title == "Choose")
+        #expect(written.intents["SelectHero"]?.parameters[0].defaultValue == .single("panda"))
+    }
+}
