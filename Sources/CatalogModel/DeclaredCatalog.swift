@@ -22,11 +22,12 @@ extension Catalog {
             if !own.families.isEmpty, widget.configuration != .relevance {
                 Self.compare(own.families, widget.families, at: "\(place).families", &faults)
             }
-            guard let name = widget.intent else { continue }
-            if own.intent != name {
+            if own.intent != widget.intent {
                 faults.add(
-                    "\(place).intent", "is not \(name), the intent that the app declares")
-            } else if compared.insert(name).inserted {
+                    "\(place).intent",
+                    widget.intent.map { "is not \($0), the intent that the app declares" }
+                        ?? "is stated, but the app declares none")
+            } else if let name = widget.intent, compared.insert(name).inserted {
                 compareParameters(ofIntent: name, with: declared, &faults)
             }
         }

@@ -183,6 +183,7 @@ private struct CallingProvider: TimelineProvider {
                 .flag, .date, .list(.entity("CharacterDetail")),
             ])
         #expect(declared.filter(\.isOptional).map(\.name) == ["since"])
+        #expect(EveryType().since == nil, "it was never set")
         #expect(declared[1].title.text == "Headline" && declared[1].description == "Above it")
         #expect(EveryType.intentDescription?.descriptionText.text == "Has every type.")
         #expect(L108.intentDescription == nil)

@@ -7,6 +7,20 @@ import WidgetModel
 @testable import TimelineRuntime
 @testable import WidgetViews
 
+private struct RoomIntent: ControlConfigurationIntent {
+    static let title: LocalizedStringResource = "Room"
+
+    @Parameter(title: "Room") var room: String?
+}
+
+private struct RoomProvider: AppIntentControlValueProvider {
+    func previewValue(configuration: RoomIntent) -> String { "" }
+    func currentValue(configuration: RoomIntent) throws -> String {
+        guard let room = configuration.room else { throw TestFailure("no room") }
+        return room
+    }
+}
+
 /// A running extension, reached through the socket in its archive as other processes reach it.
 @Suite(.timeLimit(.minutes(30))) struct LocalProcessesTests {
     private let name = UUID().uuidString
@@ -146,6 +160,23 @@ import WidgetModel
             told.expires = ScriptedGateway.seconds + 60
             try gateway.tell(told, id: cursor(11))
             try await eventually("drawn again") { try await isShown("done") }
+        }
+    }
+
+    @Test func aControlThatCannotBeDrawnHoldsNoOtherBack() async throws {
+        let control = AppIntentControlConfiguration(kind: "room", provider: RoomProvider()) {
+            room in
+            ControlWidgetButton(action: TapIntent("")) { Text(room) }
+        }
+        try archive.save(controls: [
+            PlacedControl(kind: "room", id: "c-0"),
+            PlacedControl(kind: "room", id: "c-1", parameters: ["room": .single("hall")]),
+        ])
+        try await running(try client(controls: [control])) { connection in
+            try await eventually("the second is drawn") {
+                let shown = try await connection.ask(.controls).arrayValue?.last?.objectValue
+                return shown?["content"].flatMap { WidgetNode($0) }?.texts == ["hall"]
+            }
         }
     }
 

@@ -63,6 +63,22 @@ private struct RoomsWidget: Widget {
             environment: environment.merging(changes) { $1 })
     }
 
+    @Test func itsTextsAreTranslatedByTheStatedCatalog() async throws {
+        let path = NSTemporaryDirectory() + "\(UUID().uuidString).xcstrings"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let unit = #"{"stringUnit": {"value": "Stock"}}"#
+        try #"{"strings": {"Floor": {"localizations": {"en": \#(unit)}}}}"#
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        let client = try await client(["TIMELINE_CLIENT_STRINGS": path])
+        let table = URL(filePath: path).deletingPathExtension().lastPathComponent
+        var text = LocalizedStringResource("Floor")
+        text.table = table
+        #expect(await client.runtime.strings.translating { text.text } == "Stock")
+        await #expect(throws: WidgetExtensionProgram.Fault.self) {
+            try await self.client(["TIMELINE_CLIENT_STRINGS": "/dev/null"])
+        }
+    }
+
     @Test func itsDeclarationsAreACatalog() throws {
         let catalog = try WidgetDeclarations(
             [

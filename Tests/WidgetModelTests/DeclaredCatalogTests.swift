@@ -22,6 +22,7 @@ import WidgetModel
             dependsOn: [{ entity: Hero, match: { id: $hero } }]
           - { kind: staus, configuration: static, dependsOn: [{ entity: Old }] }
           - { kind: lamp, configuration: control, dependsOn: [{ entity: Old }] }
+          - { kind: door, configuration: control, intent: SelectHero, dependsOn: [{ entity: Old }] }
         """
     private static let declared = """
         app: com.mygame
@@ -38,6 +39,7 @@ import WidgetModel
             intent: SelectHero
             families: [systemSmall, systemMedium]
           - { kind: status, configuration: static, families: [systemSmall] }
+          - { kind: door, configuration: control }
         """
 
     private func read(_ yaml: String) throws -> Catalog {
@@ -54,6 +56,7 @@ import WidgetModel
             "intents.SelectHero.parameters: have `levl`, which the app does not declare"
                 + "; did you mean `level`?",
             "intents.SelectHero.parameters[2].type: is String, but the app declares AppEnum",
+            "widgets[3].intent: is stated, but the app declares none",
             "widgets: lack `status`, which the app declares; did you mean `staus`?",
             "widgets: have `staus`, which the app does not declare; did you mean `status`?",
         ]
@@ -66,7 +69,7 @@ import WidgetModel
         // JSON is YAML.
         let written = try read(document.indented())
         #expect(try written.differences(from: read(Self.declared)).isEmpty)
-        #expect(written.widgets.map(\.kind) == ["detail", "status", "lamp"])
+        #expect(written.widgets.map(\.kind) == ["detail", "status", "door", "lamp"])
         let detail = try #require(written.widget(kind: "detail"))
         #expect(try detail.dependsOn == read(Self.catalog).widget(kind: "detail")?.dependsOn)
         #expect(written.entities["Hero"]?.properties == ["health"])

@@ -29,9 +29,15 @@ extension TimelineClient {
         let placed = archive?.placedControls ?? []
         let ids = Set(placed.map(\.id))
         controls = controls.filter { ids.contains($0.key) }
+        var fault: (any Error)?
         for control in placed where control.kind == kind {
-            controls[control.id] = try await drawn(kind, control.parameters)
+            do {
+                controls[control.id] = try await drawn(kind, control.parameters)
+            } catch {
+                fault = fault ?? error
+            }
         }
+        if let fault { throw fault }
     }
 
     private func drawn(

@@ -89,7 +89,8 @@ extension TimelineClient {
                 "asksForConfiguration": .bool(widget.asksForConfiguration),
             ]
             entry["description"] = widget.description.map { .string($0.text) }
-            let choices = try? await Deadline.run(configuration.buildDeadline) { [runtime] in
+            // Below the time that the caller waits for all of them.
+            let choices = try? await Deadline.run(.seconds(5)) { [runtime] in
                 try await runtime.offer(ofKind: widget.kind, on: device)
             }
             guard let choices else { continue }

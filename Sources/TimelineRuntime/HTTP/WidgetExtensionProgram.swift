@@ -32,6 +32,7 @@ extension WidgetBundle {
 /// | `TIMELINE_CLIENT_ARCHIVE` | the directory of its ``ClientArchive``; each extension has its own |
 /// | `TIMELINE_CLIENT_SHARED` | `1` when other extensions register their own kinds for this client |
 /// | `TIMELINE_CLIENT_LOCALE` | the locale in which widgets are drawn, such as `de_DE`; default: `en` |
+/// | `TIMELINE_CLIENT_STRINGS` | a string catalog, such as `Localizable.xcstrings`, with the translations of its texts; the file's name is the table's |
 /// | `TIMELINE_CLIENT_REGISTRATION` | a file with the placed widgets, in the JSON form of a registration; default: an iPhone with each widget once, in its first family and with the default of each parameter |
 ///
 /// It may be killed at any time: it resumes from its archive, which other processes can read to
@@ -54,6 +55,8 @@ public enum WidgetExtensionProgram {
     private static let copiesMax = 100
     /// The largest registration that is read, bytes.
     private static let registrationBytesMax = 1024 * 1024
+    /// The largest string catalog that is read, bytes.
+    private static let stringsBytesMax = 16 * 1024 * 1024
 
     static func run(_ widgets: () throws -> WidgetDeclarations) async {
         do {
@@ -88,6 +91,14 @@ public enum WidgetExtensionProgram {
                 throw Fault(description: "\(name) is not set")
             }
             return value
+        }
+        var widgets = widgets
+        if let path = environment["TIMELINE_CLIENT_STRINGS"], !path.isEmpty {
+            let file = try? FileHandle(forReadingAtPath: path)?.read(upToCount: stringsBytesMax)
+            let table = URL(filePath: path).deletingPathExtension().lastPathComponent
+            guard let file, widgets.strings.add([UInt8](file), table: table) else {
+                throw Fault(description: "the file of TIMELINE_CLIENT_STRINGS is no string catalog")
+            }
         }
         let token = try variable("TIMELINE_GATEWAY_TOKEN")
             .trimmingCharacters(in: .whitespacesAndNewlines)

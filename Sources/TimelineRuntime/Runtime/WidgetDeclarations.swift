@@ -9,7 +9,7 @@ public struct WidgetDeclarations: Sendable {
     /// The declared controls, in the order of their declaration.
     public let controls: [AnyControlConfiguration]
     /// The translations of the app's texts.
-    public let strings: StringCatalog
+    public internal(set) var strings: StringCatalog
     let declarations: [String: AnyWidgetConfiguration]
     /// The declared kinds, sorted.
     public let kinds: [String]

@@ -75,7 +75,8 @@ public enum WidgetPreviews {
         timelineProvider: @escaping @Sendable () -> Provider
     ) {
         add(name, as: family, widget: widget) {
-            AnyTimeline(try await timelineProvider().timeline(for: intent, in: $0))
+            let intent = try await Provider.Intent.resolved(from: intent.parameters)
+            return AnyTimeline(try await timelineProvider().timeline(for: intent, in: $0))
         }
     }
 

@@ -43,13 +43,14 @@ public struct IntentParameter<Value: IntentValue>: Sendable {
         range = inclusiveRange.map { min($0.0, $0.1)...max($0.0, $0.1) }
         provider = optionsProvider
         literalDefault = value
-        storage = Storage(value)
+        // An optional that was never set is `nil`.
+        storage = Storage(value ?? (Any?.none as? Value))
     }
 
     /// The value.
     ///
-    /// Reading a value that was never set is a programming error: an intent made with `init()` has
-    /// no entities before they are chosen.
+    /// Reading a value that was never set is a programming error, unless it is optional: an intent
+    /// made with `init()` has no entities before they are chosen.
     public var wrappedValue: Value {
         get {
             guard let value = storage.value.withLock({ $0 }) else {
