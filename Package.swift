@@ -20,7 +20,7 @@ let products = [
 /// The targets in Swift 5 mode: samples of articles that are written for it.
 let swift5 = ["ArticleSamples"]
 
-/// What every target of this package is compiled with: no warning of ours left standing.
+/// The settings of every target: a warning is an error.
 let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     // A release of a dependency that deprecates something breaks no build.
@@ -80,7 +80,7 @@ let package = Package(
 
         // Vocabulary and pure core: no product that does I/O may ever be listed here.
         .target(name: "WidgetModel"),
-        // What an app declares: entities, intents and widgets, in YAML or JSON.
+        // Catalogs: the entities, intents and widgets of an app, in YAML or JSON.
         .target(name: "CatalogModel", dependencies: ["WidgetModel", "Yams"]),
         // The JSON documents that the gateway answers and timelinectl reads.
         .target(name: "GatewayDocuments", dependencies: ["WidgetModel"]),
@@ -211,7 +211,7 @@ let package = Package(
                 "CurlMulti", "GatewaySigning", "PreviewMacro", "TimelineGatewayClient",
                 "WidgetModel", "WidgetViews",
             ]),
-        // What the compiler asks about `#Preview`.
+        // Expands `#Preview`.
         .macro(name: "PreviewMacro"),
 
         // Executables.

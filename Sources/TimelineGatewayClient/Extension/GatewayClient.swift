@@ -17,7 +17,7 @@ public actor GatewayClient {
     public nonisolated let askLimit: Duration
 
     /// The age up to which an answer serves the other providers of the process: a push makes
-    /// WidgetKit call them all. Shorter than a change takes to become another push.
+    /// WidgetKit call them all. The next change becomes a push later than this.
     static let answerAgeMax = Duration.milliseconds(500)
 
     let service: GatewayService
@@ -165,7 +165,7 @@ public actor GatewayClient {
         return value
     }
 
-    /// What the gateway says of one timeline.
+    /// The gateway's answer about one timeline.
     private struct Answer: Sendable {
         let isStale: Bool
         /// The cursor for a timeline built from data that is fetched from now on.

@@ -149,8 +149,8 @@ struct TimelineCache: Sendable {
         nonmutating set { setState("system", newValue) }
     }
 
-    /// The cursor from which on an acknowledgement covers everything that the gateway named;
-    /// `nil` when all of it is acknowledged.
+    /// The lowest cursor whose acknowledgement covers everything that the gateway named; `nil` when
+    /// all of it is acknowledged.
     var owedCursor: Cursor? {
         get { Self.cursor(object(in: stateFile)?["owed"]) }
         nonmutating set { setState("owed", newValue) }

@@ -37,7 +37,7 @@ final class HTTPExchange: Sendable {
 }
 
 /// Fulfils the duties of a ``GatewayConnection`` for an HTTP library that only opens exchanges:
-/// deadlines, limits, cancellation, and the end of an exchange that nobody reads any more.
+/// deadlines, limits, cancellation, and the end of an exchange whose body is not read to its end.
 struct HTTPExchanges: Sendable {
     let deadlines: ConnectionDeadlines
     /// Sends a request; returns as soon as the head of its response has arrived.

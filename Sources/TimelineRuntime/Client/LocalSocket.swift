@@ -14,8 +14,8 @@ public struct ProcessUnreachable: Error, Sendable, Equatable, CustomStringConver
     }
 }
 
-/// The reason for which another process of the app did not do what it was asked for. It is meant
-/// for display: it may contain what a person chose.
+/// The reason why another process of the app refused a request. It is meant for display: it may
+/// contain what a person chose.
 public struct ProcessRefusal: LocalizedError, Sendable, Equatable, CustomStringConvertible {
     /// The other process's text.
     public let description: String
@@ -33,7 +33,7 @@ public struct ProcessRefusal: LocalizedError, Sendable, Equatable, CustomStringC
 /// request and its answer, each a line of JSON. A socket has mode 0600, so only processes of its
 /// owner connect.
 ///
-/// What blocks has a thread of its own: those of the concurrency runtime are few.
+/// Each blocking call has a thread of its own: Swift concurrency has only a few.
 enum LocalSocket {
     /// The longest request, bytes. Calls and configurations are far smaller.
     static let requestBytesMax = 256 * 1024

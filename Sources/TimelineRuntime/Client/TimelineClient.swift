@@ -244,7 +244,7 @@ public actor TimelineClient {
     /// Starts work that is cancelled when the run ends.
     func start(_ job: @escaping Job) { work?.yield(job) }
 
-    /// Calls a function for which all texts of the app are in the person's language.
+    /// Calls a function whose texts are translated for the person's locale.
     func translating<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
         try await StringCatalog.$current.withValue(runtime.strings) {
             try await StringCatalog.$locale.withValue(configuration.locale) { try await body() }
@@ -287,7 +287,7 @@ public actor TimelineClient {
         }
         kept += unread.map { .init(widget: $0, reloadDate: nil) }
         if document.appearance != configuration.appearance {
-            // What was drawn for another locale or text size is shown until it is built again.
+            // Drawings for another locale or text size are shown until they are built again.
             (kept, unread) = ([], [])
         }
         return (document.state, kept)

@@ -92,7 +92,7 @@ public struct TimelineClientConfiguration: Sendable {
     /// The owner recorded in an archive.
     var owner: String { "\(app) \(client)" }
 
-    /// What the drawings in an archive depend on besides their contexts.
+    /// The settings that change each drawing in an archive, whatever its context.
     var appearance: String { "\(locale.identifier) \(dynamicTypeSize.rawValue)" }
 
     var engineSettings: ReloadEngine.Settings {

@@ -52,7 +52,7 @@ public struct GridRow<Content: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.stack(.gridRow, content.drawn), style: style)] }
 }
 
-/// Views of which only the first that fits into the space is shown.
+/// Alternative views: the first one that fits into the space is shown.
 public struct ViewThatFits<Content: View>: PrimitiveView {
     private let content: Content
 
@@ -62,7 +62,7 @@ public struct ViewThatFits<Content: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.stack(.firstThatFits, content.drawn))] }
 }
 
-/// What a ``GeometryReader`` tells its content.
+/// The values that a ``GeometryReader`` gives its content.
 public struct GeometryProxy: Sendable, Hashable {
     /// The size of the widget's content, in points.
     public let size: CGSize

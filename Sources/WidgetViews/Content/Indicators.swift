@@ -69,12 +69,12 @@ public struct ProgressView: PrimitiveView {
         ownStyle = value == nil ? .circular : .linear
     }
 
-    /// Creates a progress that nobody knows.
+    /// Creates an indeterminate progress.
     public init() { self.init(nil, of: 1, [EmptyView()]) }
-    /// Creates a progress that nobody knows, with a label.
+    /// Creates an indeterminate progress with a label.
     public init(@ViewBuilder label: () -> some View) { self.init(nil, of: 1, [label()]) }
 
-    /// Creates a progress; `nil` for one that nobody knows.
+    /// Creates a progress; indeterminate if `value` is `nil`.
     public init(value: Double?, total: Double = 1) {
         self.init(value, of: total, [EmptyView()])
     }

@@ -235,7 +235,7 @@ extension View {
     public func animation(_ animation: Animation?, value: some Equatable) -> some View {
         set(.animation, animation)
     }
-    /// Sets the name by which two entries know the view as the same.
+    /// Sets the identity of the view across the entries of a timeline.
     public func id(_ id: some Hashable) -> some View { with([.id: .text("\(id)")]) }
 
     /// Sets what an assistant says in place of the content.

@@ -53,7 +53,7 @@ extension View {
     }
 }
 
-/// A view of which nothing is known but what it draws: the label of a control whose appearance an
+/// A view that is known only by its drawing: the label of a control whose appearance an
 /// app draws itself, or what a ``ViewModifier`` changes.
 public struct DrawnView: PrimitiveView {
     let draw: () -> [WidgetNode]

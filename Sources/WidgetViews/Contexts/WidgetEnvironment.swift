@@ -25,7 +25,7 @@ public struct WidgetDeviceState: Sendable, Hashable {
     public var availableSize: CGSize?
     /// The settings that decide where sensitive content is hidden.
     public var sensitiveContent: SensitiveContentSettings
-    /// How much a widget shows: less where the person is far away.
+    /// The amount of detail: less where the person is far away.
     public var levelOfDetail = LevelOfDetail.default
 
     /// Creates a state. The default is an unlocked device in daylight.
@@ -66,7 +66,7 @@ public struct WidgetEnvironment: Sendable, Hashable {
     public var locale: Locale
     /// The size of texts that the person chose.
     public var dynamicTypeSize: DynamicTypeSize
-    /// How much a widget shows, which depends on the person's distance.
+    /// The amount of detail, by the person's distance.
     public var levelOfDetail: LevelOfDetail
     /// Whether the widget's background is shown; `false` where the system removes it.
     public let showsWidgetContainerBackground: Bool

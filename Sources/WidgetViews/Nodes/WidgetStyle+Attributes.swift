@@ -64,7 +64,7 @@ extension WidgetStyle {
         case accessibilityLabel, accessibilityValue, accessibilityHint
         /// Whether an assistant skips the content.
         case accessibilityHidden
-        /// The name by which two entries know a view as the same.
+        /// The identity of a view across the entries of a timeline.
         case id
 
         /// The place of an attribute around a node. An attribute further inside can only be added
