@@ -355,6 +355,11 @@ private final class Elements: NSObject, XMLParserDelegate {
         #expect(try elements { long + Text("end") }.texts.last?.hasSuffix("word end") ?? false)
     }
 
+    @Test func anImageOfTheAppBehindTheContentHasNoName() throws {
+        let behind = try elements { Text("a").containerBackground(for: .widget) { Image("sea") } }
+        #expect(behind.texts == ["a"] && behind.named("rect", in: "background").count == 2)
+    }
+
     @Test func textsKeepTheirLimits() throws {
         let words = String(repeating: "word ", count: 20)
         #expect(try elements { Text(words) }.texts.count == 3)

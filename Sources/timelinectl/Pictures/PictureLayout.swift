@@ -112,6 +112,11 @@ final class PictureLayout {
     func background(of node: WidgetNode, in space: PictureSize, _ look: Look) -> PicturePart {
         var node = node
         if node.marks.remove(.containerBackground) != nil {
+            if case .image(let name) = node.content, PictureSymbols.path(of: name) == nil {
+                // An image of the app fills the widget; its name would lie across the content.
+                let ground = Figure(.rectangle, paint: .color(.primary.opacity(0.15)))
+                return filled(ground, in: space, look)
+            }
             return aligned(part(node, in: space, look), in: space, nil)
         }
         let inner = look.inside(node)
