@@ -2,28 +2,21 @@ import Foundation
 import TimelineRuntime
 
 /// The processes of one app, by the first argument: its widget extension or one for each widget,
-/// the app in which a person switches the lamp, a screen on which widgets are tapped, and the
-/// handlers of pushes. All share the extension's archive; where that is,
-/// and who they are for the gateway, is said as ``WidgetExtensionProgram`` has it.
+/// the app in which a person switches the lamp, and the handlers of pushes. All share the
+/// extension's archive; where that is, and who they are for the gateway, is said as
+/// ``WidgetExtensionProgram`` has it.
 @main
 struct LampProcesses {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
         switch arguments.first {
-        case "extension", "declarations": await LampWidgets.main()
+        case "extension", "declarations", "previews": await LampWidgets.main()
         case "light": await LightWidget.main()
         case "room": await RoomWidget.main()
         case "app":
-            let call = try tapped(LightWidget.kind).call
-            try await WidgetDeclarations(LampWidgets(), intents: [SwitchLamp.self]).perform(call)
+            let app = try WidgetDeclarations(LampWidgets(), intents: [SwitchLamp.self])
+            try await app.perform(shownSwitch())
         case "listen": try await listen()
-        case "tap":
-            let (widget, environment, call) = try tapped(arguments[2])
-            try await reach { try await $0.interact(with: call, of: widget, in: environment) }
-        case "open":
-            let (widget, environment, _) = try tapped(RoomWidget.kind)
-            try await reach { try await $0.open(widget, in: environment) }
-        case "reload": try await reach { try await $0.reloadTimelines(ofKind: arguments[2]) }
         case "push": try await registrar().register(WidgetPushInfo(token: Data(arguments[2].utf8)))
         case "controls":
             try await registrar().register([
@@ -41,28 +34,14 @@ struct LampProcesses {
         ClientArchive(directory: environment["TIMELINE_CLIENT_ARCHIVE"] ?? "")
     }
 
-    /// The control that the archive shows for a widget of this kind.
-    private static func tapped(
-        _ kind: String
-    ) throws -> (widget: WidgetInfo, environment: WidgetEnvironment, call: IntentCall) {
-        let widget = WidgetInfo(kind: kind, family: .systemSmall)
+    /// The call of the switch that the archive shows.
+    private static func shownSwitch() throws -> IntentCall {
+        let widget = WidgetInfo(kind: LightWidget.kind, family: .systemSmall)
         let environment = try WidgetContextRules().environment(
             of: widget, with: archive.traits(of: widget), at: .homeScreen, on: WidgetDevice(.iOS))
-        switch archive.node(of: widget, at: .now, in: environment)?.content {
-        case .toggle(_, let call, _)?, .button(let call, _)?: return (widget, environment, call)
-        default: exit(65)
-        }
-    }
-
-    /// Ends with 69 when the extension does not run.
-    private static func reach(
-        _ request: @Sendable (ExtensionConnection) async throws -> Void
-    ) async throws {
-        do {
-            try await request(ExtensionConnection(archive: archive))
-        } catch is ProcessUnreachable {
-            exit(69)
-        }
+        let node = archive.node(of: widget, at: .now, in: environment)
+        guard case .toggle(_, let call, _)? = node?.content else { exit(65) }
+        return call
     }
 
     /// The app that runs: it performs its intents, and notes what it is opened with.

@@ -19,6 +19,8 @@ struct SwitchLamp: AppIntent {
 
     func perform() async throws -> some IntentResult {
         try Lamp.current.set(isLit: isOn)
+        // Does something where a client runs: in the extension's process.
+        WidgetCenter.shared.reloadTimelines(ofKind: RoomWidget.kind)
         return .result()
     }
 }
@@ -46,7 +48,10 @@ struct LampProvider: AsyncTimelineProvider {
         let lamp = Lamp.current
         try lamp.recordBuild(of: kind)
         while lamp.isSlow { try await Task.sleep(for: .milliseconds(10)) }
-        return Timeline(entries: [LampEntry(date: .now, isLit: lamp.isLit)], policy: .never)
+        let (now, isLit) = (Date.now, lamp.isLit)
+        // Nearer to each other than WidgetKit asks for.
+        let entries = [now, now + 60].map { LampEntry(date: $0, isLit: isLit) }
+        return Timeline(entries: entries, policy: .never)
     }
 }
 
@@ -56,7 +61,9 @@ struct LightWidget: Widget {
 
     var body: some WidgetConfiguration {
         StaticConfiguration(kind: Self.kind, provider: LampProvider(kind: Self.kind)) { entry in
-            Toggle(isOn: entry.isLit, intent: SwitchLamp(isOn: !entry.isLit)) { Text("Lamp") }
+            Toggle(isOn: entry.isLit, intent: SwitchLamp(isOn: !entry.isLit)) {
+                Text(entry.isLit ? "Lit" : "Dark")
+            }
         }
         .supportedFamilies([.systemSmall])
     }
@@ -81,3 +88,7 @@ struct LampWidgets: WidgetBundle {
         RoomWidget()
     }
 }
+
+#Preview(
+    as: .systemSmall, widget: { LightWidget() },
+    timelineProvider: { LampProvider(kind: LightWidget.kind) })

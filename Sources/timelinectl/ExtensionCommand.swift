@@ -5,7 +5,7 @@ import TimelineRuntime
 /// Uses a running widget extension the way a device does.
 struct ExtensionCommand: AsyncParsableCommand {
     enum Action: String, ExpressibleByArgument, CaseIterable {
-        case gallery, stack, controls, tap, mirror, open, reload
+        case gallery, stack, controls, tap, mirror, open, reload, device
     }
 
     static let configuration = CommandConfiguration(
@@ -14,14 +14,17 @@ struct ExtensionCommand: AsyncParsableCommand {
         discussion: """
             Reaches the extension through the socket in its archive, on this machine and as the \
             same user. `gallery` shows what people can add, once the app was launched; `stack` the \
-            Smart Stack; `controls` the placed controls. `tap` uses a button or toggle, `mirror` \
-            does it from a Mac that mirrors the widget, `open` taps elsewhere, and `reload` asks \
-            for new timelines as an app may.
+            Smart Stack; `controls` the placed controls. `tap` uses a button or toggle, or the \
+            control with --id, `mirror` does it from a Mac that mirrors the widget, `open` taps \
+            elsewhere, and `reload` asks for new timelines as an app may. `device` tells whether \
+            the app is in the foreground, where no reload counts, and what changed in the system.
 
             Examples:
               timelinectl extension gallery state --location lockScreen
               timelinectl extension stack state --json
               timelinectl extension tap state --kind com.mygame.tasks --control 2
+              timelinectl extension tap state --id lamp-1
+              timelinectl extension device state --foreground --changed locale
             """)
 
     @Argument(help: "The request to the extension.")
@@ -42,6 +45,15 @@ struct ExtensionCommand: AsyncParsableCommand {
     @Option(help: "Which of the widget's buttons and toggles, from 1.")
     var control = 1
 
+    @Option(help: "The id of a placed control to tap.")
+    var id: String?
+
+    @Flag(help: "Whether the app is in the foreground now.")
+    var foreground = false
+
+    @Option(help: "What changed in the system, such as locale.")
+    var changed: ReloadReason.SystemChange?
+
     @Flag(help: "Print JSON, one document per line.")
     var json = false
 
@@ -59,18 +71,21 @@ struct ExtensionCommand: AsyncParsableCommand {
             case .open:
                 let (widget, environment) = try shown(at: place)
                 try await connection.open(widget, in: environment)
+            case .device:
+                let activity: AppActivity = foreground ? .foreground : []
+                try await connection.set(activity: activity, changed: changed)
             case .tap:
+                if let id { return try await connection.useControl(id) }
                 let (widget, environment) = try shown(at: place)
                 let call = try call(in: archive.node(of: widget, at: .now, in: environment))
-                try await connection.interact(with: call, of: widget, in: environment)
+                show(try await connection.interact(with: call, of: widget, in: environment))
             case .mirror:
                 let mirror = MirroredWidgets(host: connection)
                 try await mirror.update()
                 let (widget, environment) = try shown(at: .iPhoneWidgetsOnMac)
                 let call = try call(in: await mirror.shown(widget, in: environment)?.node)
                 try await mirror.interact(with: call, of: widget, in: environment)
-                guard let node = await mirror.shown(widget, in: environment)?.node else { return }
-                show([["content": node.json]])
+                show(await mirror.shown(widget, in: environment))
             }
         } catch let error as ValidationError {
             throw error
@@ -101,6 +116,12 @@ struct ExtensionCommand: AsyncParsableCommand {
         return calls[control - 1]
     }
 
+    /// Prints what a widget shows after a tap.
+    private func show(_ shown: ShownWidget?) {
+        guard let shown else { return }
+        show([["isUpdating": .bool(shown.isUpdating), "content": shown.node.json]])
+    }
+
     /// Prints the widgets of a gallery, the cards of a stack, or the controls.
     private func show(_ answer: JSONValue) {
         let entries = (answer.arrayValue ?? []).compactMap(\.objectValue)
@@ -120,3 +141,5 @@ struct ExtensionCommand: AsyncParsableCommand {
         return TextBlock.above(blocks).lines.joined(separator: "\n")
     }
 }
+
+extension ReloadReason.SystemChange: ExpressibleByArgument {}

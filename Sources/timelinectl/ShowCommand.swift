@@ -16,7 +16,10 @@ struct ShowCommand: ParsableCommand {
             placeholder (no built content can be shown here). ☑ and ☐, or ━● and ●━, are toggles, \
             ( ) buttons, < > links, [ ] images, ▢ shapes, ▓ colours, ░ backgrounds, and ▒ is \
             hidden. A toggle with its own style is shown as the app draws it. A widget that is \
-            only in the Smart Stack is shown once for each time the Smart Stack shows it.
+            only in the Smart Stack is shown once for each time the Smart Stack shows it. The \
+            placed controls come last, unless a location, a family or --locked is given.
+
+            In place of an archive it draws the file of a `#Preview`, whose name ends in .timeline.
 
             As a picture, a widget has the size of its family, the colours of its rendering mode, \
             and the scale of StandBy and CarPlay. Fonts and symbols are similar to the platform's, \
@@ -34,6 +37,7 @@ struct ShowCommand: ParsableCommand {
               timelinectl show state/device-1 --format png --location standBy --low-light >it.png
               timelinectl show state/device-1 --format svg --mode accented --tint orange
               timelinectl show state/device-1 --format svg --locale ar --dynamic-type xxLarge
+              timelinectl show previews/1-Quests-systemSmall.timeline --format png >it.png
             """)
 
     @OptionGroup var picture: PictureOptions
@@ -55,6 +59,9 @@ struct ShowCommand: ParsableCommand {
 
     @Flag(name: .customLong("low-light"), help: "A dark room, in which StandBy is tinted red.")
     var isLowLight = false
+
+    @Flag(name: .customLong("far"), help: "Apple Vision Pro: the person is far away.")
+    var isFar = false
 
     @Option(help: "Draw pictures; png needs rsvg-convert.")
     var format: PictureFormat?
@@ -106,6 +113,7 @@ struct ShowCommand: ParsableCommand {
         var state = WidgetDeviceState(
             isAlwaysOn: isAlwaysOn, isLowLight: isLowLight, colorScheme: dark ? .dark : .light,
             renderingMode: mode)
+        if isFar { state.levelOfDetail = .simplified }
         if locked {
             state.lock = .lockedWithPasscode
             state.sensitiveContent = SensitiveContentSettings(
@@ -114,7 +122,10 @@ struct ShowCommand: ParsableCommand {
         let context = WidgetReport.Context(
             placed: placed, location: try location.map { try WidgetLocation(stated: $0) },
             state: state, date: try picture.settings().now)
-        return placed.widgets.flatMap { WidgetReport.all(of: $0, in: context) }
+        let widgets = placed.widgets.flatMap { WidgetReport.all(of: $0, in: context) }
+        // A control is drawn for an unlocked device alone.
+        guard location == nil, !locked else { return widgets }
+        return widgets + placed.controls.map { WidgetReport($0.control, $0.node, in: context) }
     }
 
     /// Draws the selected widgets, as a page or as the picture of one.
@@ -123,14 +134,7 @@ struct ShowCommand: ParsableCommand {
     func drawing(_ format: PictureFormat) throws -> Data {
         if gallery { return Data(try PicturePage(galleryOf: picture).html.utf8) }
         let (reports, settings) = (try self.reports(), try picture.settings())
-        let sections = reports.compactMap { report in
-            report.picture(settings).map {
-                PicturePage.Section(
-                    heading: report.placed.title,
-                    details: ([report.condition] + report.faults).joined(separator: ", "),
-                    pictures: [$0])
-            }
-        }
+        let sections = reports.compactMap { PicturePage.Section($0, settings) }
         guard let first = sections.first else {
             let reason = reports.first?.faults.first ?? "no widget is placed"
             throw ValidationError("nothing to draw: \(reason)")

@@ -16,15 +16,6 @@ extension WidgetNode {
         return .beside([TextBlock("░"), block], gap: 1)
     }
 
-    /// The calls of all buttons and toggles, in the order in which they are shown.
-    var calls: [IntentCall] {
-        switch content {
-        case .button(let call, _), .toggle(_, let call, _), .styledToggle(_, let call, _, _):
-            [call]
-        default: parts.flatMap(\.calls)
-        }
-    }
-
     /// Whether the node is only a ground or a frame for others.
     fileprivate var isDecoration: Bool {
         switch content {

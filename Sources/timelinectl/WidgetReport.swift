@@ -39,13 +39,13 @@ struct WidgetReport {
     static func all(
         of placed: ClientArchive.PlacedWidget, in context: Context
     ) -> [WidgetReport] {
-        let (archive, date) = (context.placed.archive, context.date)
-        let traits = archive.traits(of: placed.widget)
+        let date = context.date
+        let traits = context.placed.traits(of: placed.widget)
         var context = context
         if traits.isRelevance, context.location == nil { context.location = .smartStack }
         var report = WidgetReport(of: placed, with: traits, in: context)
         guard traits.isRelevance, let environment = report.environment else { return [report] }
-        let timeline = try? archive.timeline(of: placed.widget)
+        let timeline = try? context.placed.timeline(of: placed.widget)
         report.node = nil
         report.entry = nil
         report.nextEntry = timeline?.entries.map(\.date).first { $0 > date }
@@ -73,11 +73,11 @@ struct WidgetReport {
     private init(
         of placed: ClientArchive.PlacedWidget, with traits: WidgetTraits, in context: Context
     ) {
-        let (archive, date) = (context.placed.archive, context.date)
+        let date = context.date
         (self.placed, self.traits, self.date) = (placed, traits, date)
         var timeline: TimelineArchive?
         do throws(TimelineArchive.Fault) {
-            timeline = try archive.timeline(of: placed.widget)
+            timeline = try context.placed.timeline(of: placed.widget)
         } catch {
             faults.append(Self.reason(error))
         }
@@ -92,22 +92,36 @@ struct WidgetReport {
             return
         }
         self.environment = environment
-        node = archive.node(of: placed.widget, at: date, in: environment)
+        let isHidden = environment.redactionReasons.contains(.placeholder)
+        if !isHidden, let timeline, let own = timeline.node(at: date, in: environment) {
+            entry = sequence.index(at: date).map { timeline.entries[$0].date }
+            (node, state) = (own, placed.isStale ? .stale : .fresh)
+        } else {
+            let placeholder = try? context.placed.archive.placeholder(of: placed.widget)
+            node = placeholder?.node(at: date, in: environment)
+            state = .placeholder
+        }
         guard let node else {
+            state = .hidden
             faults.append("nothing was drawn for this context")
             return
-        }
-        if !environment.redactionReasons.contains(.placeholder), let timeline,
-            timeline.node(at: date, in: environment) != nil
-        {
-            entry = sequence.index(at: date).map { timeline.entries[$0].date }
-            state = placed.isStale ? .stale : .fresh
-        } else {
-            state = .placeholder
         }
         if let refusal = environment.interactionRefusal, !node.calls.isEmpty {
             faults.append(refusal.description)
         }
+    }
+
+    /// A placed control, which is drawn the same wherever it is shown.
+    init(_ control: PlacedControl, _ node: WidgetNode, in context: Context) {
+        let widget = WidgetInfo(
+            kind: control.kind, family: WidgetFamily(rawValue: "control"),
+            configuration: control.parameters)
+        placed = ClientArchive.PlacedWidget(widget)
+        (traits, date) = (WidgetTraits(), context.date)
+        (self.node, state) = (node, .fresh)
+        environment = try? PictureSizes.rules(on: context.placed.device).environment(
+            of: widget, with: traits, at: WidgetLocation(rawValue: "controlCenter"),
+            on: context.placed.device, state: context.state)
     }
 
     /// The widget's first context that matches the requested one.

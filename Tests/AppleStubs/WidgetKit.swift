@@ -4,15 +4,20 @@
 import AppIntents
 import Foundation
 
+nonisolated(unsafe) var asked: [String] = []
+nonisolated(unsafe) var placedWidgets: [WidgetInfo] = []
+nonisolated(unsafe) var placedControls: [ControlInfo] = []
+nonisolated(unsafe) var chosen: (any AppIntent)?
+
 public final class WidgetCenter: Sendable {
     public static let shared = WidgetCenter()
     public func getCurrentConfigurations(
         _ completion: @escaping (Result<[WidgetInfo], any Error>) -> Void
-    ) {}
-    public func reloadTimelines(ofKind kind: String) {}
-    public func reloadAllTimelines() {}
-    public func invalidateConfigurationRecommendations() {}
-    public func invalidateRelevance(ofKind kind: String) {}
+    ) { completion(.success(placedWidgets)) }
+    public func reloadTimelines(ofKind kind: String) { asked.append("reloadTimelines \(kind)") }
+    public func reloadAllTimelines() { asked.append(#function) }
+    public func invalidateConfigurationRecommendations() { asked.append(#function) }
+    public func invalidateRelevance(ofKind kind: String) { asked.append("invalidateRelevance \(kind)") }
     public var currentPushInfo: WidgetPushInfo? { get async { nil } }
 }
 
@@ -20,12 +25,12 @@ public struct WidgetInfo: Hashable, Sendable {
     public let kind: String
     public let family: WidgetFamily
     public func widgetConfigurationIntent<Intent>(of intentType: Intent.Type = Intent.self) -> Intent?
-    where Intent: WidgetConfigurationIntent { nil }
+    where Intent: WidgetConfigurationIntent { chosen as? Intent }
 }
 
 public enum WidgetFamily: Int, CaseIterable, CustomStringConvertible, Sendable {
     case systemSmall, systemMedium, systemLarge
-    public var description: String { "" }
+    public var description: String { ["systemSmall", "systemMedium", "systemLarge"][rawValue] }
 }
 
 public struct WidgetPushInfo: Sendable { public let token: Data }
@@ -37,17 +42,17 @@ public protocol WidgetPushHandler {
 
 public final class ControlCenter: Sendable {
     public static let shared = ControlCenter()
-    public func currentControls() async throws -> [ControlInfo] { [] }
-    public func reloadControls(ofKind kind: String) {}
-    public func reloadAllControls() {}
+    public func currentControls() async throws -> [ControlInfo] { placedControls }
+    public func reloadControls(ofKind kind: String) { asked.append("reloadControls \(kind)") }
+    public func reloadAllControls() { asked.append(#function) }
 }
 
 public struct ControlInfo: Identifiable, Sendable {
-    public var id: String { "" }
+    public let id: String
     public let kind: String
     public var pushInfo: ControlPushInfo?
     public func configurationIntent<Intent>(of intentType: Intent.Type = Intent.self) -> Intent?
-    where Intent: ControlConfigurationIntent { nil }
+    where Intent: ControlConfigurationIntent { chosen as? Intent }
 }
 
 public struct ControlPushInfo: Sendable { public let token: Data }

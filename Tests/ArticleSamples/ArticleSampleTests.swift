@@ -118,6 +118,11 @@ private struct CallingProvider: TimelineProvider {
     }
 }
 
+#Preview(
+    "Unipony", as: .systemSmall,
+    using: SelectCharacterIntent(character: CharacterDetail.allCharacters[1]),
+    widget: { CharacterDetailWidget() }, timelineProvider: { CharacterDetailProvider() })
+
 /// The articles' samples at work: placed, built, drawn, tapped and previewed.
 @Suite struct ArticleSampleTests {
     private let character = WidgetInfo(
@@ -462,12 +467,19 @@ private struct CallingProvider: TimelineProvider {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "previews-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
-        let files = try await WidgetPreviews.render(to: directory)
-        #expect(files.map(\.lastPathComponent) == ["1-EmojiRangerWidget-systemMedium.timeline"])
-        let file = try #require(files.first)
-        let archive = try TimelineArchive(serialized: Array(Data(contentsOf: file)))
-        #expect(archive.entries.count == 1)
-        #expect(archive.anyNode(at: .distantFuture) == WidgetNode(.text("🐳")))
+        var drawn: [String: WidgetNode] = [:]
+        // Other tests' widgets, in the same program, declare a preview too.
+        for file in try await WidgetPreviews.render(to: directory)
+        where !file.path.contains("com-example") {
+            let archive = try TimelineArchive(serialized: Array(Data(contentsOf: file)))
+            #expect(archive.entries.count == 1)
+            drawn[String(file.lastPathComponent.dropFirst(2))] = archive.anyNode(at: .distantFuture)
+        }
+        #expect(
+            drawn == [
+                "EmojiRangerWidget-systemMedium.timeline": WidgetNode(.text("🐳")),
+                "Unipony-systemSmall.timeline": WidgetNode(.text("🦄")),
+            ])
     }
 
     /// Preparing widgets: each rendering mode has its views.

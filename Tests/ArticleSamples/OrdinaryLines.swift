@@ -1,7 +1,8 @@
 // swift-format-ignore-file
 // Lines of ordinary widgets, one declaration each: what a widget of SwiftUI, WidgetKit and App
 // Intents is written with, beyond the articles' samples. A line that does not compile here is a
-// comment, with the reason; `OrdinaryLinesTests` counts both.
+// comment, with the reason; `OrdinaryLinesTests` counts both. What an archive must say of a line
+// stands behind it.
 import Foundation
 import TimelineRuntime
 
@@ -20,27 +21,27 @@ func l007() -> some View { Text(later, style: .offset) }
 func l008() -> some View { Text(now...later) }
 func l009() -> some View { Text(DateInterval(start: now, end: later)) }
 func l010() -> some View { Text("Health: ") + Text(0.5, format: .number).bold() }
-func l011() -> some View { Text(name).bold().italic().underline().strikethrough() }
-func l012() -> some View { Text(name).font(.system(size: 20, weight: .heavy, design: .rounded)) }
-func l013() -> some View { Text(name).font(.system(.title, design: .monospaced, weight: .bold)) }
-func l014() -> some View { Text(name).font(.custom("Avenir", size: 12)).fontWeight(.semibold) }
-func l015() -> some View { Text(name).font(.headline.weight(.bold).monospacedDigit()) }
-func l016() -> some View { Text(name).lineLimit(2).minimumScaleFactor(0.5).multilineTextAlignment(.center) }
-func l017() -> some View { Text(name).truncationMode(.tail).textCase(.uppercase) }
-func l018() -> some View { Text(name).monospacedDigit().kerning(1).baselineOffset(2) }
-func l019() -> some View { Text(name).foregroundColor(.secondary) }
+func l011() -> some View { Text(name).bold().italic().underline().strikethrough() } // archived: "italic":true, "underline":true, "strikethrough":true
+func l012() -> some View { Text(name).font(.system(size: 20, weight: .heavy, design: .rounded)) } // archived: "size":20.0, "weight":"heavy", "design":"rounded"
+func l013() -> some View { Text(name).font(.system(.title, design: .monospaced, weight: .bold)) } // archived: "textStyle":"title", "weight":"bold", "design":"monospaced"
+func l014() -> some View { Text(name).font(.custom("Avenir", size: 12)).fontWeight(.semibold) } // archived: "name":"Avenir", "fontWeight":"semibold"
+func l015() -> some View { Text(name).font(.headline.weight(.bold).monospacedDigit()) } // archived: "textStyle":"headline", "hasMonospacedDigits":true
+func l016() -> some View { Text(name).lineLimit(2).minimumScaleFactor(0.5).multilineTextAlignment(.center) } // archived: "textAlignment":"center"
+func l017() -> some View { Text(name).truncationMode(.tail).textCase(.uppercase) } // archived: "truncation":"tail"
+func l018() -> some View { Text(name).monospacedDigit().kerning(1).baselineOffset(2) } // archived: "monospacedDigits":true, "kerning":1.0, "baselineOffset":2.0
+func l019() -> some View { Text(name).foregroundColor(.secondary) } // archived: "foreground":"secondary"
 func l020() -> some View { Text("Greeting", tableName: "Game", comment: "Said at the start") }
 func l021() -> some View { Text(Image(systemName: "bolt")) + Text(" charged") }
 func l022() -> some View { Text("\(later, style: .relative) left") }
 func l023() -> some View { Text(LocalizedStringResource("greeting", defaultValue: "Hello")) }
 
 // MARK: Images and labels
-func l024() -> some View { Image("hero").resizable().scaledToFit() }
-func l025() -> some View { Image("hero").resizable().aspectRatio(contentMode: .fill).clipped() }
-func l026() -> some View { Image(systemName: "bolt.fill").imageScale(.large).symbolRenderingMode(.hierarchical) }
-func l027() -> some View { Image("hero").renderingMode(.template).interpolation(.high) }
-func l028() -> some View { Image("hero").resizable().widgetAccentedRenderingMode(.desaturated) }
-func l029() -> some View { Image(decorative: "paper") }
+func l024() -> some View { Image("hero").resizable().scaledToFit() } // archived: "resizable":true, "contentMode":"fit"
+func l025() -> some View { Image("hero").resizable().aspectRatio(contentMode: .fill).clipped() } // archived: "contentMode":"fill", "clip":"rectangle"
+func l026() -> some View { Image(systemName: "bolt.fill").imageScale(.large).symbolRenderingMode(.hierarchical) } // archived: "imageScale":"large", "symbolRendering":"hierarchical"
+func l027() -> some View { Image("hero").renderingMode(.template).interpolation(.high) } // archived: "template":true, "interpolation":"high"
+func l028() -> some View { Image("hero").resizable().widgetAccentedRenderingMode(.desaturated) } // archived: "accentedRendering":"desaturated"
+func l029() -> some View { Image(decorative: "paper") } // archived: "accessibilityHidden":true
 func l030() -> some View { Label("Health", systemImage: "heart.fill") }
 func l031() -> some View { Label(name, systemImage: "heart").labelStyle(.iconOnly) }
 func l032() -> some View { Label { Text(name) } icon: { Image("hero") } }
@@ -52,34 +53,34 @@ func l035() -> some View { Gauge(value: 0.5) { Image(systemName: "heart") }.gaug
 func l036() -> some View { ProgressView(value: 0.3) }
 func l037() -> some View { ProgressView(value: 3, total: 10) { Text("Quest") } currentValueLabel: { Text("3") } }
 func l038() -> some View { ProgressView(timerInterval: now...later, countsDown: false) }
-func l039() -> some View { ProgressView("Loading", value: 0.5).progressViewStyle(.circular) }
+func l039() -> some View { ProgressView("Loading", value: 0.5).progressViewStyle(.circular) } // archived: "progressStyle":"circular"
 func l040() -> some View { ProgressView() }
 
 // MARK: Containers
 func l041() -> some View { Group { Text("a"); Text("b") }.font(.caption) }
 func l042() -> some View { ForEach(["a", "b"], id: \.self) { Text($0) } }
 func l043() -> some View { ForEach(0..<3) { Text("\($0)") } }
-func l044() -> some View { Grid(alignment: .leading) { GridRow { Text("a"); Text("b").gridCellColumns(2) } } }
+func l044() -> some View { Grid(alignment: .leading) { GridRow { Text("a"); Text("b").gridCellColumns(2) } } } // archived: "gridColumns":2.0
 func l045() -> some View { LazyVStack(alignment: .leading, spacing: 2) { Text(name) } }
 func l046() -> some View { LazyHStack { Text(name) } }
-func l047() -> some View { VStack { Text("a"); Divider(); Spacer(minLength: 4); Text("b") } }
+func l047() -> some View { VStack { Text("a"); Divider(); Spacer(minLength: 4); Text("b") } } // archived: "minWidth":4.0
 func l048() -> some View { ViewThatFits { Text("a long title"); Text("short") } }
 func l049() -> some View { ZStack { AccessoryWidgetBackground(); Text(name) } }
-func l050() -> some View { GeometryReader { proxy in Text(name).frame(width: Double(proxy.size.width) / 2) } }
+func l050() -> some View { GeometryReader { proxy in Text(name).frame(width: Double(proxy.size.width) / 2) } } // archived: "width":79.0
 
 // MARK: Shapes and styles
 func l051() -> some View { Circle().fill(.red).frame(width: 10, height: 10) }
 func l052() -> some View { Circle().trim(from: 0, to: 0.7).stroke(.green, lineWidth: 4).rotationEffect(.degrees(-90)) }
-func l053() -> some View { RoundedRectangle(cornerRadius: 8).strokeBorder(.secondary, lineWidth: 1) }
-func l054() -> some View { Capsule().fill(.blue.gradient) }
-func l055() -> some View { ContainerRelativeShape().fill(.quaternary) }
+func l053() -> some View { RoundedRectangle(cornerRadius: 8).strokeBorder(.secondary, lineWidth: 1) } // archived: "cornerRadius":8.0, "lineWidth":1.0
+func l054() -> some View { Capsule().fill(.blue.gradient) } // archived: "color":"blue/0.8"
+func l055() -> some View { ContainerRelativeShape().fill(.quaternary) } // archived: "kind":"containerRelative", "_0":"quaternary"
 func l056() -> some View { LinearGradient(colors: [.red, .blue], startPoint: .top, endPoint: .bottom) }
-func l057() -> some View { RadialGradient(colors: [.white, .black], center: .center, startRadius: 1, endRadius: 50) }
-func l058() -> some View { AngularGradient(colors: [.red, .orange, .red], center: .center) }
-func l059() -> some View { Rectangle().fill(LinearGradient(gradient: Gradient(stops: [.init(color: .red, location: 0)]), startPoint: .leading, endPoint: .trailing)) }
-func l060() -> some View { Color(red: 0.1, green: 0.2, blue: 0.3, opacity: 0.5) }
-func l061() -> some View { Color(hue: 0.5, saturation: 1, brightness: 1) }
-func l062() -> some View { Color.indigo.opacity(0.4) }
+func l057() -> some View { RadialGradient(colors: [.white, .black], center: .center, startRadius: 1, endRadius: 50) } // archived: "kind":"radial", "geometry":[0.5,0.5,1.0,50.0]
+func l058() -> some View { AngularGradient(colors: [.red, .orange, .red], center: .center) } // archived: "kind":"angular", "geometry":[0.5,0.5,0.0,360.0]
+func l059() -> some View { Rectangle().fill(LinearGradient(gradient: Gradient(stops: [.init(color: .red, location: 0)]), startPoint: .leading, endPoint: .trailing)) } // archived: "stops":[{"color":"red","location":0.0}]
+func l060() -> some View { Color(red: 0.1, green: 0.2, blue: 0.3, opacity: 0.5) } // archived: "color":"#1A334D/0.5"
+func l061() -> some View { Color(hue: 0.5, saturation: 1, brightness: 1) } // archived: "color":"#00FFFF"
+func l062() -> some View { Color.indigo.opacity(0.4) } // archived: "color":"indigo/0.4"
 
 // MARK: Modifiers
 func l063() -> some View { Text(name).frame(maxWidth: .infinity, maxHeight: .infinity, alignment: .topLeading) }
@@ -88,26 +89,26 @@ func l065() -> some View { Text(name).background(Color.red).padding(.horizontal,
 func l066() -> some View { Text(name).background { Image("paper").resizable() } }
 func l067() -> some View { Text(name).overlay(alignment: .bottomTrailing) { Image(systemName: "star") } }
 func l068() -> some View { Image("hero").clipShape(Circle()).overlay { Circle().stroke(.white, lineWidth: 2) } }
-func l069() -> some View { Image("hero").clipShape(.rect(cornerRadius: 12)).shadow(radius: 3) }
-func l070() -> some View { Text(name).opacity(0.6).offset(x: 2, y: -2).blur(radius: 1) }
-func l071() -> some View { Text(name).scaleEffect(1.2).zIndex(1) }
-func l072() -> some View { Text(name).border(.red, width: 2).cornerRadius(4) }
-func l073() -> some View { Text(name).fixedSize(horizontal: false, vertical: true).layoutPriority(1) }
-func l074() -> some View { Text(name).accessibilityLabel("Hero").accessibilityValue("Spouty").accessibilityHidden(false) }
-func l075() -> some View { Text(name).accessibilityLabel(Text(name)) }
-func l076() -> some View { Text(name).foregroundStyle(.tint).tint(.purple) }
+func l069() -> some View { Image("hero").clipShape(.rect(cornerRadius: 12)).shadow(radius: 3) } // archived: "clipRadius":12.0, "shadow":[3.0,0.0,0.0], "shadowColor":"black/0.33"
+func l070() -> some View { Text(name).opacity(0.6).offset(x: 2, y: -2).blur(radius: 1) } // archived: "blur":1.0
+func l071() -> some View { Text(name).scaleEffect(1.2).zIndex(1) } // archived: "scale":[1.2,1.2], "zIndex":1.0
+func l072() -> some View { Text(name).border(.red, width: 2).cornerRadius(4) } // archived: "lineWidth":2.0, "clip":"roundedRectangle", "clipRadius":4.0
+func l073() -> some View { Text(name).fixedSize(horizontal: false, vertical: true).layoutPriority(1) } // archived: "fixedHeight":true, "layoutPriority":1.0
+func l074() -> some View { Text(name).accessibilityLabel("Hero").accessibilityValue("Spouty").accessibilityHidden(false) } // archived: "accessibilityLabel":"Hero", "accessibilityValue":"Spouty"
+func l075() -> some View { Text(name).accessibilityLabel(Text(name)) } // archived: "accessibilityLabel":"Spouty"
+func l076() -> some View { Text(name).foregroundStyle(.tint).tint(.purple) } // archived: "foreground":"tint", "tint":"purple"
 func l077() -> some View { Text(name).environment(\.colorScheme, .dark) }
 func l078() -> some View { Text(name).environment(\.locale, Locale(identifier: "de")) }
-func l079() -> some View { Text(name).modifier(Card()) }
+func l079() -> some View { Text(name).modifier(Card()) } // archived: "padding":{"top":4.0, "_0":"fill/0.25"
 struct Card: ViewModifier { func body(content: Content) -> some View { content.padding(4).background(.fill.tertiary) } }
-func l080() -> some View { Text("42").contentTransition(.numericText(value: 42)).animation(.spring(duration: 0.2), value: 42) }
-func l081() -> some View { Text(name).transition(.push(from: .bottom)).id(name) }
+func l080() -> some View { Text("42").contentTransition(.numericText(value: 42)).animation(.spring(duration: 0.2), value: 42) } // archived: "contentTransition":"numericText", "animation":"spring 0.2"
+func l081() -> some View { Text(name).transition(.push(from: .bottom)).id(name) } // archived: "transition":"push bottom", "id":"Spouty"
 func l082() -> some View { Text(name).redacted(reason: .invalidated) }
-func l083() -> some View { Text(name).containerBackground(.fill.tertiary, for: .widget) }
-func l084() -> some View { Text(name).widgetLabel { Gauge(value: 0.5) { Text("HP") } } }
+func l083() -> some View { Text(name).containerBackground(.fill.tertiary, for: .widget) } // archived: "marks":["containerBackground"]
+func l084() -> some View { Text(name).widgetLabel { Gauge(value: 0.5) { Text("HP") } } } // archived: "stack":"widgetLabel"
 func l085() -> some View { Text(name).widgetLabel("Spouty") }
-func l086() -> some View { Text(name).dynamicTypeSize(.large) }
-func l087() -> some View { Text(name).hidden().ignoresSafeArea() }
+func l086() -> some View { Text(name).dynamicTypeSize(.large) } // archived: "dynamicTypeSize":"large"
+func l087() -> some View { Text(name).hidden().ignoresSafeArea() } // archived: "hidden":true
 
 // MARK: Controls
 func l088() -> some View { Button("Charge", systemImage: "bolt", intent: SuperCharge()) }
@@ -166,17 +167,16 @@ struct L132: RelevanceEntry { var title: String }
 struct L133: RelevanceEntriesProvider { func relevance() async throws -> WidgetRelevance<TitledIntent> { WidgetRelevance([WidgetRelevanceAttribute(configuration: TitledIntent(), context: .date(now))]) }; func entry(configuration: TitledIntent, context: Context) async throws -> L132 { L132(title: configuration.title) }; func placeholder(context: Context) -> L132 { L132(title: "…") } }
 func l134() -> some WidgetConfiguration { RelevanceConfiguration(kind: "card", provider: L133()) { entry in Text(entry.title) } }
 let l135 = WidgetFamily.allCases
+func l139() -> some View { TimelineRuntime.Text(name) }
+struct L120: WidgetConfigurationIntent { static var title: LocalizedStringResource = "Choose"; @Parameter(title: "Distance") var distance: Measurement<UnitLength>? }
+func l137() -> some View { LazyVGrid(columns: [GridItem(.adaptive(minimum: 40))]) { Text(name) } }
 
 // MARK: What does not compile
 // l119: EntityPropertyQuery is for the Find actions of Shortcuts; no widget asks for one.
 // struct L119: EntityPropertyQuery { static var properties = QueryProperties { Property(\L116.$name) { EqualToComparator { $0 } } } }
-// l120: Foundation's measurements may not cross between tasks on Linux.
-// struct L120: WidgetConfigurationIntent { static var title: LocalizedStringResource = "Choose"; @Parameter(title: "Distance") var distance: Measurement<UnitLength>? }
 // l121: a family that no table lists is valid here, so a switch needs a default.
 // func l121(_ family: WidgetFamily) -> Int { switch family { case .systemSmall: 1; @unknown default: 0 } }
 // l122: a path of one's own depends on a size that no archive knows.
 // struct L122: Shape { func path(in rect: CGRect) -> Path { Path(ellipseIn: rect) } }
 // l136: no system here tells of sleep, so a widget is relevant at dates only.
 // let l136 = RelevantContext.sleep(.bedtime)
-// l137: how many columns a grid adapts to depends on a size that no archive knows.
-// func l137() -> some View { LazyVGrid(columns: [GridItem(.adaptive(minimum: 40))]) { Text(name) } }

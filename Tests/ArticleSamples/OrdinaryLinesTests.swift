@@ -16,10 +16,13 @@ import Testing
 
     private func drawn(_ view: some View) -> WidgetNode { home.draw { view } }
 
+    private func lines() throws -> [Substring] {
+        let file = #filePath.replacing("LinesTests.swift", with: "Lines.swift")
+        return try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
+    }
+
     @Test func atMostTenOfTheLinesDoNotCompile() throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "OrdinaryLines.swift")
-        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let lines = try lines()
         func numbers(_ lines: [Substring]) -> Set<Substring> {
             Set(lines.flatMap { $0.matches(of: #/\b[lL](\d{3})\b/#).map(\.output.1) })
         }
@@ -27,7 +30,8 @@ import Testing
         #expect(numbers(lines.filter { $0.hasPrefix("// ") }).count <= 10)
     }
 
-    /// Every view is drawn, and read back from its archived form as it was.
+    /// Every view is drawn, and read back from its archived form as it was. What the comment of a
+    /// line names is in there.
     @Test func everyViewSurvivesItsArchive() throws {
         let views: [any View] = [
             l001(), l002(), l003(), l004(), l005(), l006(), l007(), l008(), l009(), l010(), l011(),
@@ -39,6 +43,7 @@ import Testing
             l067(), l068(), l069(), l070(), l071(), l072(), l073(), l074(), l075(), l076(), l077(),
             l078(), l079(), l080(), l081(), l082(), l083(), l084(), l085(), l086(), l087(), l088(),
             l089(), l090(), L091(), L092(), L093(), L094(), L095(), l123(), l124(), l125(), L126(),
+            l139(),
         ]
         for (number, view) in views.enumerated() {
             let node = drawn(view)
@@ -46,6 +51,28 @@ import Testing
             let read = WidgetNode(try JSONValue(parsing: node.json.serialized))
             #expect(read == node, "view \(number + 1)")
         }
+        var count = 0
+        for line in try lines() {
+            guard let match = line.firstMatch(of: #/func l0(\d\d)\(.*// archived: (.+)/#),
+                let number = Int(match.output.1)
+            else { continue }
+            let view: any View = views[number - 1]
+            let archived = drawn(view).json.text
+            for value in match.output.2.components(separatedBy: ", ") {
+                count += 1
+                #expect(archived.contains(value), "\(value) of view \(number)")
+            }
+        }
+        #expect(count == 72)
+    }
+
+    @Test func resultsAndPropertiesHoldTheirValues() async throws {
+        let counted = try await L108().perform()
+        #expect(counted.value == 3 && counted.dialog?.text == "Three")
+        #expect(try await L109().perform().dialog?.text == "Done")
+        var hero = L116(id: 1)
+        hero.name = "Spouty"
+        #expect(hero.name == "Spouty")
     }
 
     @Test func textsMoveAndAreJoined() {
@@ -131,11 +158,19 @@ import Testing
             {"sourceLanguage": "en", "version": "1.0", "strings": {"Level %lld of %@": {
               "localizations": {"de": {"stringUnit": {"value": "%2$@ auf Stufe %1$lld (100 %%)"}}}}}}
             """#
-        let (isAdded, isRefused) = (catalog.add(Array(file.utf8)), !catalog.add(Array("[]".utf8)))
-        #expect(isAdded && isRefused)
-        let german = l002().environment(\.locale, Locale(identifier: "de_CH"))
+        let unit = #"{"stringUnit": {"value": "Hoi"}}"#
+        let game = #"{"strings": {"Greeting": {"localizations": {"de": \#(unit)}}}}"#
+        let isAdded = [
+            catalog.add(Array(file.utf8)), catalog.add(Array(game.utf8), table: "Game"),
+            catalog.add(Array("[]".utf8)),
+        ]
+        #expect(isAdded == [true, true, false])
+        let german = VStack {
+            l002()
+            l020()
+        }.environment(\.locale, Locale(identifier: "de_CH"))
         let node = catalog.translating { drawn(german) }
-        #expect(node.content == .text("Spouty auf Stufe 7 (100 %)"))
+        #expect(node.parts.map(\.content) == [.text("Spouty auf Stufe 7 (100 %)"), .text("Hoi")])
         #expect(catalog.translating { drawn(l002()) }.content == .text("Level 7 of Spouty"))
     }
 
@@ -149,6 +184,14 @@ import Testing
         #expect(face.draw { L092() }.content == .text("big"))
         #expect(face.draw { L095() }.content == .text("label"))
         #expect(drawn(L093()).style.padding == home.widgetContentMargins)
+        for (detail, text) in [(LevelOfDetail.simplified, "far"), (.default, "near")] {
+            var state = WidgetDeviceState()
+            state.levelOfDetail = detail
+            let wall = try WidgetContextRules().environment(
+                of: WidgetInfo(kind: "k", family: .systemSmall), with: WidgetTraits(),
+                at: .surface, on: WidgetDevice(.visionOS), state: state)
+            #expect(wall.draw { L094() }.content == .text(text))
+        }
         struct Own: View {
             @Environment(\.l097) var value
             var body: some View { Text(value) }

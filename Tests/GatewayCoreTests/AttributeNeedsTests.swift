@@ -68,4 +68,17 @@ import WidgetModel
                 "the client has no attribute `account`: rules that bind to it do not apply"
             ])
     }
+
+    @Test(arguments: [("watchOS", "11.6", true), ("watchOS", "26", false), ("iOS", "11", false)])
+    func `a watch that cannot configure widgets is warned of an empty set`(
+        platform: String, version: String, isWarned: Bool
+    ) throws {
+        var warnings = Faults()
+        try ruleSet([Self.plain]).addWarnings(
+            about: client(
+                [], recommendations: [RecommendationSet(kind: "k", items: [])],
+                platform: platform, osVersion: OSVersion(version)),
+            to: &warnings)
+        #expect(warnings.list.contains { $0.place == "recommendations[0].items" } == isWarned)
+    }
 }

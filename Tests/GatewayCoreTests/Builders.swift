@@ -52,12 +52,12 @@ func widget(_ parameters: [String: ParameterValue] = [:], kind: String = "k") ->
 func client(
     _ widgets: [ConfiguredWidget], attributes: [String: [String]] = [:],
     recommendations: [RecommendationSet] = [], confirmed: [String: UInt64] = [:],
-    name: String = "client"
+    name: String = "client", platform: String = "iOS", osVersion: OSVersion? = nil
 ) -> ClientRecord {
     ClientRecord(
         client: name,
         registration: ClientRegistration(
-            platform: "iOS", attributes: attributes, widgets: widgets,
+            platform: platform, osVersion: osVersion, attributes: attributes, widgets: widgets,
             recommendations: recommendations),
         attributes: ClientAttributes(own: attributes), confirmed: confirmed)
 }

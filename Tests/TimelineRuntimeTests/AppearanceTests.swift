@@ -35,17 +35,24 @@ struct MakeYourBackgroundViewsRemovableTests {
     @Test func aBackgroundInALabelGoesToo() throws {
         let environment = try environment(.systemSmall, .standBy, on: WidgetDevice(.iOS))
         let url = try #require(URL(string: "app://"))
+        func label(_ text: String) -> some View {
+            Text(text).containerBackground(for: .widget) { Text("background") }
+        }
         let node = environment.draw {
             VStack {
-                Button(intent: TapIntent("x")) {
-                    Text("button").containerBackground(for: .widget) { Text("background") }
-                }
-                Link(destination: url) {
-                    Text("link").containerBackground(for: .widget) { Text("background") }
-                }
+                Button(intent: TapIntent("x")) { label("button") }
+                Link(destination: url) { label("link") }
+                Toggle(isOn: true, intent: TapIntent("x")) { label("toggle") }
+                Toggle(isOn: true, intent: TapIntent("x")) { label("styled") }
+                    .toggleStyle(PlainToggle())
             }
         }
-        #expect(node.texts == ["button", "link"])
+        #expect(node.texts == ["button", "link", "toggle", "styled"])
+        #expect(!"\(node)".contains("background"))
+    }
+
+    private struct PlainToggle: ToggleStyle {
+        func makeBody(configuration: Configuration) -> some View { configuration.label }
     }
 
     @Test func aBackgroundThatIsNotRemovableStaysOrClosesTheLocation() throws {

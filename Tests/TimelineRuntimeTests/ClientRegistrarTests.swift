@@ -15,6 +15,12 @@ private struct GamePushHandler: WidgetPushHandler {
     }
 }
 
+private let boosts = Mutex<[[ControlInfo]]>([])
+
+private struct BoostPushHandler: ControlPushHandler {
+    func pushTokensDidChange(controls: [ControlInfo]) { boosts.withLock { $0.append(controls) } }
+}
+
 /// Three processes of one app, each of them knowing only a part of the app's registration.
 @Suite(.timeLimit(.minutes(30))) struct ClientRegistrarTests {
     private let panda = character("Power Panda")
@@ -42,11 +48,17 @@ private struct GamePushHandler: WidgetPushHandler {
                 TimelineClientConfiguration(
                     app: "com.mygame", client: "device-1", platform: "iOS",
                     widgets: [panda, status])),
-            widgets: try WidgetDeclarations([
-                configuration(panda.kind).pushHandler(GamePushHandler.self),
-                configuration("com.mygame.other").pushHandler(GamePushHandler.self),
-                configuration(status.kind),
-            ]), connection: gateway,
+            widgets: try WidgetDeclarations(
+                [
+                    configuration(panda.kind).pushHandler(GamePushHandler.self),
+                    configuration("com.mygame.other").pushHandler(GamePushHandler.self),
+                    configuration(status.kind),
+                ],
+                controls: [control.kind, "com.mygame.turbo"].map { kind in
+                    StaticControlConfiguration(kind: kind) {
+                        ControlWidgetButton("Boost", action: TapIntent(""))
+                    }.pushHandler(BoostPushHandler.self)
+                }), connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
             archive: archive)
     }
@@ -108,6 +120,8 @@ private struct GamePushHandler: WidgetPushHandler {
         #expect(told.map(\.0) == [push, push])
         #expect(told.map(\.1) == [[panda], []])
         #expect(await client.widgetCenter.currentPushInfo == push)
+        await client.set(controls: [control])
+        #expect(boosts.withLock { $0 } == [[control]], "once, for both kinds")
     }
 
     /// A patch turns the last registration into the next: the gateway then has what this process

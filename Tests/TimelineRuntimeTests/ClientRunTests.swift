@@ -353,7 +353,9 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     @Test func whatTheAppInvalidatesIsLookedAtAndNamedAlsoWhenItDidNotChange() async throws {
-        let client = try client(platform: "watchOS")
+        let client = try client(archive: archive, platform: "watchOS") {
+            $0.acceptsRequests = true
+        }
         try await running(client) {
             await registeredSets(of: client)
             #expect(gateway.read { $0.confirmedSets } == [])
@@ -362,7 +364,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(gateway.read { $0.confirmedSets } == [.string(panda.kind)])
             #expect(gateway.read { $0.registrations.count } == 2)
             provider.names.withLock { $0 = [] }
-            client.widgetCenter.invalidateConfigurationRecommendations()
+            // As another process does.
+            WidgetCenter(archives: [archive]).invalidateConfigurationRecommendations()
             await gateway.wait { $0.registrations.count == 3 }
             let sets = gateway.read { $0.registrations[2].objectValue?["recommendations"] }
             #expect(sets?.arrayValue?.first?.objectValue?["items"] == [])
@@ -453,6 +456,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(provider.builds.withLock { $0.count } == 4)
             let configured = try await client.widgetCenter.currentConfigurations()
             #expect(configured == [panda, unipony])
+            let intent = configured[1].widgetConfigurationIntent(of: SelectCharacterIntent.self)
+            #expect(intent?.character == "Unipony")
             await client.place([panda, panda])
             let all = await withCheckedContinuation { continuation in
                 client.widgetCenter.getCurrentConfigurations {

@@ -382,6 +382,14 @@ import WidgetModel
         #expect(try await shown(Self.unipony, by: failing) == 2)
         #expect(gateway.read { $0.registrations.count } == 1)
         #expect(keptCursor() == cursor(10))
+        // Nor does the function that apps copy.
+        let article = #filePath.replacing(
+            "Tests/TimelineRuntimeTests/GatewayClientTests.swift",
+            with: "Sources/TimelineGatewayClient/TimelineGatewayClient.docc/"
+                + "AddToYourWidgetExtension.md")
+        let function = try String(contentsOfFile: article, encoding: .utf8)
+            .components(separatedBy: "func registration()")[1].prefix { $0 != "`" }
+        #expect(function.contains("try await WidgetCenter") && !function.contains("try?"))
     }
 
     @Test func aStreamThatEndsIsOpenedAgainUntilTheAppIsRefused() async throws {

@@ -18,7 +18,7 @@ struct ReviewWidgetsThatSupportInteractiveViewsTests {
                     default: lock == .unlocked ? nil : .locked
                     }
                 let refusal = rules.interactionRefusal(
-                    for: place.family, at: place.location, on: place.platform, lock: lock)
+                    for: place.family, on: place.platform, lock: lock)
                 #expect(refusal == expected, "\(place) \(lock)")
                 guard Articles.since[place] != nil else { continue }
                 let environment = try rules.environment(
@@ -34,7 +34,11 @@ struct ReviewWidgetsThatSupportInteractiveViewsTests {
     @Test func aFamilyNotInTheArticleHasNone() {
         let family = WidgetFamily(rawValue: "systemGigantic")
         #expect(
-            rules.interactionRefusal(for: family, at: .homeScreen, on: .iOS, lock: .unlocked)
-                == .family(family))
+            rules.interactionRefusal(for: family, on: .iOS, lock: .unlocked) == .family(family))
+    }
+
+    /// The heading "Respond to user interactions", with the choices that the rules state.
+    @Test func linksWorkInTheLargerFamilies() {
+        #expect(rules.linkFamilies == Set(Articles.system).subtracting([.systemSmall]))
     }
 }

@@ -30,13 +30,12 @@ private struct RoomProvider: AppIntentControlValueProvider {
         directory: NSTemporaryDirectory() + "local-\(UUID().uuidString)")
     private var tasks: TapList { .named(name) }
     private var call: IntentCall { IntentCall(TapIntent(name)) }
-    private var appCall: IntentCall { IntentCall(AppTapIntent(name)) }
 
     init() throws { gateway = try ScriptedGateway() }
 
-    private func environment(_ location: WidgetLocation = .homeScreen) throws -> WidgetEnvironment {
+    private func environment() throws -> WidgetEnvironment {
         try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: location, on: WidgetDevice(.iOS))
+            of: info, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
     }
 
     /// The extension declares no intents: those of its controls are found when they are drawn.
@@ -66,6 +65,8 @@ private struct RoomProvider: AppIntentControlValueProvider {
                             Button("In the app", intent: AppTapIntent(entry.list))
                         }
                     }
+                    .disfavoredLocations([.homeScreen], for: [.systemMedium])
+                    .promptsForUserConfiguration()
                 ], controls: controls),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
@@ -94,7 +95,7 @@ private struct RoomProvider: AppIntentControlValueProvider {
 
     private func performed() -> Int { tasks.state.withLock { $0.performed } }
 
-    @Test func aTapIsPerformedInTheExtensionOrInTheApp() async throws {
+    @Test func theSocketsAreForTheirOwnersAlone() async throws {
         try await running(try client()) { connection in
             let mode = try FileManager.default.attributesOfItem(atPath: archive.extensionSocket)[
                 .posixPermissions]
@@ -103,18 +104,8 @@ private struct RoomProvider: AppIntentControlValueProvider {
                 try await connection.interact(
                     with: IntentCall(TapIntent("another's")), of: info, in: environment())
             }
-            // No app runs, so its intent fails. It must not run here.
-            try await connection.interact(with: appCall, of: info, in: environment())
-            #expect(performed() == 0)
-            let opened = Mutex<[WidgetActivity]>([])
-            let intents = try WidgetDeclarations([], intents: [AppTapIntent.self])
-            let app = try AppListener(archive: archive, intents: intents) { activity in
-                opened.withLock { $0.append(activity) }
-            }
-            try await connection.interact(with: appCall, of: info, in: environment())
-            #expect(performed() == 1)
-            try await connection.open(info, in: environment())
-            #expect(opened.withLock { $0 } == [WidgetActivity(widget: info, url: nil)])
+            let intents = try WidgetDeclarations([])
+            let app = try AppListener(archive: archive, intents: intents) { _ in }
             #expect(throws: ClientArchive.Failure.self, "the running app would lose its socket") {
                 try AppListener(archive: archive, intents: intents) { _ in }
             }
@@ -203,31 +194,16 @@ private struct RoomProvider: AppIntentControlValueProvider {
         }
     }
 
-    @Test func aMacMirrorsTheWidgets() async throws {
+    @Test func theGallerySaysHowAWidgetIsOffered() async throws {
+        try archive.recordLaunch()
         try await running(try client()) { connection in
-            let mac = MirroredWidgets(host: connection)
-            try await mac.update()
-            func isOn() async throws -> Bool? {
-                let node = try await mac.shown(info, in: environment(.iPhoneWidgetsOnMac))?.node
-                guard case .toggle(let isOn)? = node?.control(of: call) else { return nil }
-                return isOn
-            }
-            #expect(try await isOn() == false)
-            try await mac.interact(with: call, of: info, in: environment(.iPhoneWidgetsOnMac))
-            #expect(try await isOn() == true)
-            #expect(performed() == 1)
-        }
-    }
-
-    @Test func theGalleryIsEmptyUntilTheAppWasLaunched() async throws {
-        try await running(try client()) { connection in
-            #expect(try await connection.ask(.gallery) == [])
-            try archive.recordLaunch()
-            let offer = try await connection.ask(.gallery).arrayValue?.first?.objectValue
-            #expect(offer?["kind"] == "tasks")
-            let preview = try #require(offer?["preview"].flatMap { WidgetNode($0) })
+            let answer = try await connection.ask(.gallery).arrayValue ?? []
+            let offers = answer.compactMap(\.objectValue)
+            #expect(offers.map { $0["kind"] } == ["tasks", "tasks"])
+            #expect(offers.map { $0["isOther"] } == [false, true])
+            #expect(offers.map { $0["asksForConfiguration"] } == [true, true])
+            let preview = try #require(offers[0]["preview"].flatMap { WidgetNode($0) })
             #expect(preview.texts == ["task", "In the app"])
-            #expect(try await connection.ask(.smartStack).arrayValue?.count == 1)
         }
     }
 

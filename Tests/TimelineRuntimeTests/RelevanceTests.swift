@@ -100,6 +100,8 @@ private struct ScoredProvider: AsyncTimelineProvider {
     private let start = Date(timeIntervalSince1970: 2_000_000_000)
     private let gateway: ScriptedGateway
     private let cards = CardProvider()
+    private let archive = ClientArchive(
+        directory: NSTemporaryDirectory() + "relevance-\(UUID().uuidString)")
 
     init() throws { gateway = try ScriptedGateway() }
 
@@ -107,10 +109,11 @@ private struct ScoredProvider: AsyncTimelineProvider {
         _ widgets: [any WidgetConfiguration], placed: [WidgetInfo] = [],
         platform: String = "watchOS", archive: ClientArchive? = nil
     ) throws -> TimelineClient {
-        let configuration = try #require(
+        var configuration = try #require(
             TimelineClientConfiguration(
                 app: "com.mygame", client: "device-1", platform: platform,
                 osVersion: OSVersion("26.1"), widgets: placed, reloadBudget: nil))
+        configuration.acceptsRequests = true
         var settings = configuration.engineSettings
         settings.buildRetryBase = .milliseconds(1)
         settings.buildRetryCap = .milliseconds(5)
@@ -186,8 +189,9 @@ private struct ScoredProvider: AsyncTimelineProvider {
     }
 
     @Test func whatIsToldStaleIsAskedForAgainAndAcknowledged() async throws {
+        defer { try? FileManager.default.removeItem(atPath: archive.directory) }
         say([("quest", 0, 1_000)])
-        let client = try client([card])
+        let client = try client([card], archive: archive)
         try await running(client) {
             say([("boss", 0, 1_000)])
             try tell(11)
@@ -195,7 +199,8 @@ private struct ScoredProvider: AsyncTimelineProvider {
             #expect(gateway.read { $0.rebuilt.count } == 2)
             #expect(await shown(client, after: 0) == ["boss 172"])
             say([])
-            client.widgetCenter.invalidateRelevance(ofKind: Self.kind)
+            // As another process does.
+            WidgetCenter(archives: [archive]).invalidateRelevance(ofKind: Self.kind)
             await gateway.wait { $0.rebuilt.count == 3 }
             #expect(await shown(client, after: 0) == [])
             #expect(cards.state.withLock { $0.asked } == 3)
@@ -220,8 +225,6 @@ private struct ScoredProvider: AsyncTimelineProvider {
     }
 
     @Test func aRestartShowsWhatIsArchived() async throws {
-        let archive = ClientArchive(
-            directory: NSTemporaryDirectory() + "relevance-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(atPath: archive.directory) }
         say([("quest", 0, 1_000)])
         try await running(try client([card], archive: archive)) {}

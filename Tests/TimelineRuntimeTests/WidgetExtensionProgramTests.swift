@@ -73,24 +73,27 @@ private struct RoomsWidget: Widget {
         let table = URL(filePath: path).deletingPathExtension().lastPathComponent
         var text = LocalizedStringResource("Floor")
         text.table = table
-        #expect(await client.runtime.strings.translating { text.text } == "Stock")
+        #expect(await client.declared.strings.translating { text.text } == "Stock")
         await #expect(throws: WidgetExtensionProgram.Fault.self) {
             try await self.client(["TIMELINE_CLIENT_STRINGS": "/dev/null"])
         }
     }
 
-    @Test func itsDeclarationsAreACatalog() throws {
-        let catalog = try WidgetDeclarations(
+    @Test func itsDeclarationsAreACatalog() async throws {
+        let declarations = try WidgetDeclarations(
             [
                 RoomsWidget().body,
                 StaticConfiguration(kind: "door", provider: TapProvider(list: "")),
             ],
             controls: [
-                AppIntentControlConfiguration(kind: "switch", intent: RoomSwitch.self) { _ in
-                    ControlWidgetButton("Switch", action: TapIntent(""))
+                AppIntentControlConfiguration(kind: "switch", intent: RoomSwitch.self) { chosen in
+                    ControlWidgetButton(action: TapIntent("")) { Text(chosen.room ?? "nowhere") }
                 }.displayName("Light")
-            ]
-        ).catalog.objectValue
+            ])
+        let hall = try await declarations.control(
+            ofKind: "switch", with: ["room": .single("hall")])
+        #expect(hall.texts == ["hall"])
+        let catalog = declarations.catalog.objectValue
         #expect(
             catalog?["intents"] == [
                 "Rooms": [

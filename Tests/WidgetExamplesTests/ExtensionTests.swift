@@ -90,6 +90,13 @@ import WidgetModel
         #expect(try await shown() == [4, 3])
     }
 
+    @Test func anAppIsToldWhatTheGatewayCannotUse() async throws {
+        let widget = ConfiguredWidget(kind: "com.mygame.detial", family: "systemSmall")
+        let (client, _) = try self.client(
+            "my-iphone", ClientRegistration(platform: "iOS", widgets: [widget]))
+        #expect(try await client.register().map(\.place).contains("widgets[0].kind"))
+    }
+
     @Test func aWatchConfirmsASetThatItRenewed() async throws {
         let item = RecommendationSet.Item(
             parameters: ["character": .single("bramble")], description: "Bramble")

@@ -61,17 +61,22 @@ import WidgetModel
         try #require(exit == .status(0), "\(arguments): \(program.standardErrorTail)")
     }
 
-    /// Uses the extension as soon as it listens.
-    private func use(_ arguments: String...) throws {
-        try wait(for: "\(arguments)") {
-            let program = try TestProgram(
-                GatewayProcess.program(named: "lamp-processes"), arguments,
-                environment: environment)
+    private func timelinectl(_ arguments: [String]) throws -> TestProgram {
+        try TestProgram(GatewayProcess.program(named: "timelinectl"), arguments)
+    }
+
+    /// Uses the extension as soon as it answers; returns what is printed.
+    @discardableResult
+    private func use(_ action: String, _ options: String...) throws -> String {
+        var output = ""
+        try wait(for: action) {
+            let program = try timelinectl(["extension", action, directory + "/archive"] + options)
             let exit = program.waitForExit(seconds: Patience.seconds)
-            try #require(
-                exit == .status(0) || exit == .status(69), "\(program.standardErrorTail)")
+            try #require(exit == .status(0) || exit == .status(3), "\(program.standardErrorTail)")
+            output = program.waitForOutput() ?? ""
             return exit == .status(0)
         }
+        return output
     }
 
     private func lines(_ file: String) -> Int {
@@ -151,39 +156,70 @@ import WidgetModel
         try expectRegistered(push: "1-token", control: nil)
         try run("controls", "hall")
         try expectRegistered(push: "1-token", control: "hall")
+        let preview = try timelinectl(["preview", directory + "/archive", "--port", "0"])
+        let address = try #require(preview.waitForLine(prefix: "ready "))
+        let browser = TestHTTP(url: String(address.dropFirst(6).dropLast()), ca: "/dev/null")
+        #expect(try browser.request("GET", "/").text.contains(">Dark<"))
         try run("app")
         #expect(try isShownLit() == false, "only the extension builds")
         try change()
         try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
         #expect(builds() == [2, 1])
+        #expect(widgets.standardErrorTail.contains("light has entries 60 s apart"))
+        try wait(for: "the page", of: preview) {
+            try browser.request("GET", "/").text.contains(">Lit<")
+        }
         try run("push", "2-token")
         try expectRegistered(push: "2-token", control: "hall")
     }
 
-    @Test func tapsAndReloadsReachTheExtensionAndTheApp() throws {
+    @Test func theCodeSaysWhatItDeclaresAndDrawsItsPreviews() throws {
+        let (code, catalog) = (directory + "/code.json", directory + "/catalog.yaml")
+        let program = try start("declarations")
+        let declared = try #require(program.waitForOutput())
+        try declared.write(toFile: code, atomically: true, encoding: .utf8)
+        for (name, status) in [("room", 0), ("hall", 1)] as [(String, Int32)] {
+            try Self.catalog.replacing("lamp.room", with: "lamp.\(name)")
+                .write(toFile: catalog, atomically: true, encoding: .utf8)
+            let check = try timelinectl(["catalog", "check", catalog, "--declared", code])
+            #expect(check.waitForExit() == .status(status))
+            let faults = check.standardErrorTail
+            #expect(faults.contains("lack `com.example.lamp.room`") == (status == 1), "\(faults)")
+        }
+        try run("previews", directory + "/previews")
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory + "/previews")
+        #expect(files.count == 1 && builds() == [1, 0])
+    }
+
+    @Test func whatADeviceDoesReachesTheExtensionAndTheApp() throws {
         let (light, room) = ("com.example.lamp.light", "com.example.lamp.room")
         var widgets = try start("extension")
         try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
         try wait(for: "the room", of: widgets) { builds() == [1, 1] }
-        try use("tap", light)
+        #expect(try use("gallery") == "none\n", "the app was never launched")
+        let cards = try use("stack")
+        #expect(cards.contains("☐ Dark") && cards.contains("( In the hall )"))
+        try use("tap", "--kind", light)
         try wait(for: "the lamp", of: widgets) { try isShownLit() == true }
-        #expect(builds() == [2, 1], "no change was posted")
-        try use("reload", room)
+        // No change was posted: the intent asks the shared center for the room.
         try wait(for: "the room again", of: widgets) { builds() == [2, 2] }
-        // A process that has drawn no button yet performs those that the archive shows.
+        try use("reload", "--kind", room)
+        try wait(for: "the room once more", of: widgets) { builds() == [2, 3] }
+        // A process performs what an earlier one has drawn.
         widgets.kill()
         widgets = try start("extension")
-        try use("tap", light)
-        try wait(for: "the lamp", of: widgets) { try isShownLit() == false }
+        #expect(try use("mirror", "--kind", light).contains("☐ Dark"))
+        #expect(try isShownLit() == false)
         // Only the app rings; it does not run yet.
-        try use("tap", room)
+        try use("tap", "--kind", room)
         #expect(lines("bell") == 0)
         let app = try start("listen")
         try wait(for: "the app", of: app) {
-            try use("tap", room)
+            try use("tap", "--kind", room)
             return lines("bell") > 0
         }
-        try use("open")
+        #expect(try use("gallery").contains(light), "the app was launched")
+        try use("open", "--kind", room)
         #expect(lines("opened") == 1)
         let second = try start("extension")
         #expect(second.waitForExit(seconds: Patience.seconds) == .status(1), "one archive")

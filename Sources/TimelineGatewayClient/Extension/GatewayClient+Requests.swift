@@ -25,10 +25,9 @@ extension GatewayClient {
     /// - Parameters:
     ///   - widget: A widget that is certainly placed, even if the app's list lacks it.
     ///   - kinds: The kinds whose recommendation sets are built at `cursor`.
-    /// - Returns: The cursor at which the registration came into force.
     func register(
         with widget: ConfiguredWidget?, built kinds: Set<String> = [], at cursor: Cursor? = nil
-    ) async throws(GatewayFailure) -> Cursor {
+    ) async throws(GatewayFailure) -> GatewayService.Registered {
         var wanted = try await wanted()
         if let widget, !wanted.widgets.contains(where: { $0.normalized == widget }) {
             wanted.widgets.append(widget)
@@ -53,7 +52,7 @@ extension GatewayClient {
         cache.keep(
             registration: wanted.json(maskingTokens: true), digest: answer.value.digest,
             of: wanted.widgets)
-        return answer.value.cursor
+        return answer.value
     }
 
     /// The maximum number of times the registration in force is read until it lacks nothing.

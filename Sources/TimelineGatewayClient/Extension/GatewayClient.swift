@@ -94,8 +94,13 @@ public actor GatewayClient {
     /// Registers what is currently placed. Call it when the system reports that widgets, controls
     /// or push tokens changed, and when the app launches.
     ///
+    /// - Returns: The gateway's warnings, such as a kind that is not in the catalog, for the log of
+    ///   a developer.
     /// - Throws: ``GatewayFailure``; the previous registration then stays in force.
-    public func register() async throws(GatewayFailure) { _ = try await register(with: nil) }
+    @discardableResult
+    public func register() async throws(GatewayFailure) -> [Fault] {
+        try await register(with: nil).warnings
+    }
 
     /// Registers the app's ordinary push token, with everything else: by it the gateway wakes the
     /// app when a recommendation set is stale. Call it in
@@ -103,12 +108,14 @@ public actor GatewayClient {
     /// becomes part of every later registration.
     ///
     /// - Parameter environment: `production`, or `sandbox` for builds signed for development.
+    /// - Returns: The gateway's warnings.
     /// - Throws: ``GatewayFailure``; the token is then registered with the next registration.
+    @discardableResult
     public func register(
         deviceToken: Data, environment: String = "production"
-    ) async throws(GatewayFailure) {
+    ) async throws(GatewayFailure) -> [Fault] {
         cache.appAddress = .push(.background, token: deviceToken, environment: environment)
-        try await register()
+        return try await register()
     }
 
     // MARK: In a timeline provider
@@ -194,7 +201,7 @@ public actor GatewayClient {
     private func answer(about widget: ConfiguredWidget, since cursor: Cursor?) async -> Answer {
         do throws(GatewayFailure) {
             guard isRegistered(widget) else {
-                return Answer(isStale: true, cursor: try await register(with: widget))
+                return Answer(isStale: true, cursor: try await register(with: widget).cursor)
             }
             if let lowest = cache.lowestCursor {
                 // An answer since the lowest cursor is about every stored timeline.
@@ -213,7 +220,7 @@ public actor GatewayClient {
             }
             // The gateway does not know this client, so none of its cursors is valid.
             cache.clear()
-            return Answer(isStale: true, cursor: try? await register(with: widget))
+            return Answer(isStale: true, cursor: try? await register(with: widget).cursor)
         }
     }
 

@@ -44,6 +44,17 @@ package struct GatewayService: Sendable {
 
         /// The digest of the registration; `nil` from a gateway that sends none.
         package var digest: String? { document.objectValue?["digest"]?.stringValue }
+
+        /// What the gateway cannot use of the registration, such as a kind that is not in the
+        /// catalog.
+        package var warnings: [Fault] {
+            (document.objectValue?["warnings"]?.arrayValue ?? []).compactMap { element in
+                if let text = element.stringValue { return Fault("", text) }
+                guard let object = element.objectValue, let message = object["message"]?.stringValue
+                else { return nil }
+                return Fault(object["place"]?.stringValue ?? "", message)
+            }
+        }
     }
 
     /// Returns the header field with the digest of the registration that the client expects to be

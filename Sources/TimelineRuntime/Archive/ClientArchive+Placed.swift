@@ -26,6 +26,10 @@ extension ClientArchive {
         /// Whether its timeline must be rebuilt, according to the archive. Notifications that
         /// arrived since the last save are not included.
         public var isStale: Bool
+
+        package init(_ widget: WidgetInfo, count: Int = 1, isStale: Bool = false) {
+            (self.widget, self.count, self.isStale) = (widget, count, isStale)
+        }
     }
 
     /// Returns the owner and the placed widgets; `nil` when there is no readable archive.
@@ -61,8 +65,7 @@ extension ClientArchive {
                     } ?? .large)
             },
             widgets: order.map {
-                PlacedWidget(
-                    widget: $0, count: counts[$0] ?? 1, isStale: Self.isStale($0, document.state))
+                PlacedWidget($0, count: counts[$0] ?? 1, isStale: Self.isStale($0, document.state))
             })
     }
 

@@ -1,10 +1,12 @@
 import WidgetModel
+import WidgetViews
 
 /// The addresses and controls that push handlers report, each in a separate file, so that the app
-/// registers them together with its own.
+/// registers them together with its own; and the drawings of these controls.
 extension ClientArchive {
     private var pushPath: String { directory + "/push.json" }
     private var controlsPath: String { directory + "/controls.json" }
+    private var drawingsPath: String { directory + "/drawings.json" }
 
     /// A placeholder: a registration requires a platform, and the one of a partial registration is
     /// ignored.
@@ -29,6 +31,24 @@ extension ClientArchive {
     }
 
     var placedControls: [PlacedControl] { part(controlsPath)?.controls ?? [] }
+
+    /// The placed controls as they were drawn last, without those that never were.
+    package var drawnControls: [(control: PlacedControl, node: WidgetNode)] {
+        let drawings = document(drawingsPath)?.objectValue
+        return placedControls.compactMap { control in
+            guard let node = drawings?[control.id].flatMap({ WidgetNode($0) }) else { return nil }
+            return (control: control, node: node)
+        }
+    }
+
+    /// Replaces the drawings of controls, by their ids.
+    ///
+    /// - Throws: ``Failure``; those saved before then remain.
+    func save(drawings: [String: WidgetNode]) throws(Failure) {
+        var document = JSONObject()
+        for (id, node) in drawings.sorted(by: { $0.key < $1.key }) { document[id] = node.json }
+        try replace(drawingsPath, with: JSONValue.object(document).serialized)
+    }
 
     private func save(_ part: ClientRegistration, _ path: String) throws(Failure) {
         try replace(path, with: part.json(maskingTokens: false).serialized)

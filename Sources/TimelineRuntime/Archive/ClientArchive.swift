@@ -10,6 +10,7 @@ import WidgetModel
 /// | `budget.json` | the spent reloads of each placed widget |
 /// | `timelines/*.json` | one ``TimelineArchive`` for each placed widget |
 /// | `placeholders/*.json` | the content shown while there is no timeline |
+/// | `drawings.json` | the placed controls as they were drawn |
 /// | `launched` | exists once the app was launched; see ``recordLaunch()`` |
 /// | `extension.sock`, `app.sock` | the sockets of the running extension and of the running app |
 /// | `extension.lock`, `app.lock` | held by these processes |

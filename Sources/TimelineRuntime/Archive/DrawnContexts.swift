@@ -3,8 +3,8 @@ import WidgetViews
 
 extension WidgetContextRules {
     /// Returns one environment for each context in which a widget can be shown on `device`: every
-    /// location and rendering mode, light and dark, in Always On or not, with sensitive content
-    /// shown or hidden. Excludes the placeholder, which is drawn separately.
+    /// location and rendering mode, light and dark, in Always On or not, near or far away, with
+    /// sensitive content shown or hidden. Excludes the placeholder, which is drawn separately.
     public func drawnEnvironments(
         of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice
     ) -> [WidgetEnvironment] {
@@ -13,12 +13,16 @@ extension WidgetContextRules {
         let hidden = SensitiveContentSettings(
             showsOnLockScreen: false, showsInAlwaysOn: false, hiddenComplications: .all)
         for scheme in ColorScheme.allCases {
-            for isAlwaysOn in [false, true] {
+            // No display is in Always On where a person's distance counts.
+            for (isAlwaysOn, detail) in [
+                (false, LevelOfDetail.default), (true, .default), (false, .simplified),
+            ] {
                 for sensitive in [SensitiveContentSettings(), hidden] {
-                    let state = WidgetDeviceState(
+                    var state = WidgetDeviceState(
                         // The Lock Screen of an unlocked device hides nothing.
                         lock: sensitive == hidden ? .lockedWithoutPasscode : .unlocked,
                         isAlwaysOn: isAlwaysOn, colorScheme: scheme, sensitiveContent: sensitive)
+                    state.levelOfDetail = detail
                     for environment in self.environments(
                         of: widget, with: traits, on: device, state: state)
                     where !environment.redactionReasons.contains(.placeholder)

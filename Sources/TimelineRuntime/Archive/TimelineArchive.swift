@@ -21,6 +21,8 @@ public struct TimelineArchive: Sendable, Equatable {
         public var isLuminanceReduced: Bool
         /// Whether sensitive content is hidden.
         public var isRedacted: Bool
+        /// Whether the person is far away.
+        public var levelOfDetail: LevelOfDetail
 
         /// Creates the context of an environment.
         public init(_ environment: WidgetEnvironment) {
@@ -29,6 +31,7 @@ public struct TimelineArchive: Sendable, Equatable {
             colorScheme = environment.colorScheme
             isLuminanceReduced = environment.isLuminanceReduced
             isRedacted = environment.redactionReasons.contains(.privacy)
+            levelOfDetail = environment.levelOfDetail
         }
     }
 
@@ -267,7 +270,8 @@ extension TimelineArchive.Entry {
 extension TimelineArchive.Context {
     fileprivate var text: String {
         [
-            renderingMode.rawValue, colorScheme.rawValue, isLuminanceReduced ? "dim" : "lit",
+            renderingMode.rawValue, colorScheme.rawValue,
+            levelOfDetail == .simplified ? "far" : isLuminanceReduced ? "dim" : "lit",
             isRedacted ? "redacted" : "open", location.rawValue,
         ].joined(separator: " ")
     }
@@ -278,12 +282,13 @@ extension TimelineArchive.Context {
             separator: " ", maxSplits: 4, omittingEmptySubsequences: false
         ).map(String.init)
         guard parts.count == 5, let mode = WidgetRenderingMode(rawValue: parts[0]),
-            let scheme = ColorScheme(rawValue: parts[1]), ["dim", "lit"].contains(parts[2]),
+            let scheme = ColorScheme(rawValue: parts[1]), ["dim", "lit", "far"].contains(parts[2]),
             ["redacted", "open"].contains(parts[3])
         else { return nil }
         renderingMode = mode
         colorScheme = scheme
         isLuminanceReduced = parts[2] == "dim"
+        levelOfDetail = parts[2] == "far" ? .simplified : .default
         isRedacted = parts[3] == "redacted"
         location = WidgetLocation(rawValue: parts[4])
     }

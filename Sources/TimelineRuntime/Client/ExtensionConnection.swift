@@ -6,8 +6,11 @@ import WidgetViews
 package enum ExtensionRequest: String, Sendable {
     /// The requests of a ``WidgetCenter``, where they name one for a `kind`.
     case reload, invalidateRecommendations, invalidateRelevance, placedWidgets
-    /// The use of a `widget`: of a control by its `call`, or elsewhere, such as at a `link`.
-    case tap, open
+    /// The app's `activity` now, and what `changed` in the system.
+    case device
+    /// The use of a `widget`: of a control by its `call`, or elsewhere, such as at a `link`; or of
+    /// a placed control, by its `id`.
+    case tap, open, useControl
     /// The widgets that people can add at a `location`, the cards of the Smart Stack, and the
     /// controls.
     case gallery, smartStack, controls
@@ -27,15 +30,28 @@ public struct ExtensionConnection: Sendable {
     /// Handles a tap on a button or toggle of a placed widget; returns after its intent. See
     /// ``TimelineClient/interact(with:of:in:)``.
     ///
+    /// - Returns: What the widget shows until its new timeline is there.
     /// - Throws: ``InteractionRefusal`` where the environment refuses it; ``ProcessUnreachable``;
     ///   or ``ProcessRefusal`` with the extension's reason.
+    @discardableResult
     public func interact(
         with call: IntentCall, of widget: WidgetInfo, in environment: WidgetEnvironment
-    ) async throws {
+    ) async throws -> ShownWidget? {
         if let refusal = environment.interactionRefusal { throw refusal }
         var members = Self.members(widget, environment)
         members["call"] = call.json
-        _ = try await ask(.tap, members)
+        let shown = try await ask(.tap, members).objectValue
+        return shown?["content"].flatMap { WidgetNode($0) }.map {
+            ShownWidget(node: $0, isUpdating: shown?["isUpdating"]?.boolValue ?? false)
+        }
+    }
+
+    /// Performs the intent of a placed control; returns after it. See
+    /// ``TimelineClient/useControl(_:)``.
+    ///
+    /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
+    public func useControl(_ id: String) async throws {
+        _ = try await ask(.useControl, ["id": .string(id)])
     }
 
     /// Handles a tap on a placed widget outside its buttons and toggles: opens the app. See
@@ -58,6 +74,16 @@ public struct ExtensionConnection: Sendable {
         var members = JSONObject()
         members["kind"] = kind.map { .string($0) }
         _ = try await ask(.reload, members)
+    }
+
+    /// Tells the extension the app's activity, and what changed in the system, if anything. See
+    /// ``TimelineClient/set(activity:)`` and ``TimelineClient/systemChanged(_:)``.
+    ///
+    /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
+    public func set(activity: AppActivity, changed: ReloadReason.SystemChange? = nil) async throws {
+        var members: JSONObject = ["activity": .integer(Int64(activity.rawValue))]
+        members["changed"] = changed.map { .string($0.rawValue) }
+        _ = try await ask(.device, members)
     }
 
     package func ask(

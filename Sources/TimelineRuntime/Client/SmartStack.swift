@@ -34,11 +34,11 @@ extension TimelineClient {
         var replaced: Set<String> = []
         var seen: Set<WidgetInfo> = []
         for widget in widgets where seen.insert(widget).inserted {
-            guard let traits = runtime.traits(ofKind: widget.kind),
-                let environment = try? runtime.rules.environment(
+            guard let traits = declared.traits(ofKind: widget.kind),
+                let environment = try? declared.rules.environment(
                     of: widget, with: traits, at: location, on: device, state: state)
             else { continue }
-            guard runtime.isRelevance(ofKind: widget.kind) else {
+            guard declared.isRelevance(ofKind: widget.kind) else {
                 guard let node = shown(widget, at: date, in: environment)?.node else { continue }
                 let score = score(of: widget, at: date)
                 unsorted.append(
@@ -51,7 +51,7 @@ extension TimelineClient {
             unsorted += relevant.map {
                 (.init(widget: widget, node: $0.node, isRelevant: true), .infinity)
             }
-            if !relevant.isEmpty, let kind = runtime.associatedKind(ofKind: widget.kind) {
+            if !relevant.isEmpty, let kind = declared.associatedKind(ofKind: widget.kind) {
                 replaced.insert(kind)
             }
         }
@@ -87,8 +87,8 @@ extension TimelineClient {
     func askForRelevance(ofKind kind: String) async {
         let number = relevanceQuestions[kind, default: 0] + 1
         relevanceQuestions[kind] = number
-        let answer = try? await Deadline.run(configuration.buildDeadline) { [runtime] in
-            await runtime.relevance(ofKind: kind)
+        let answer = try? await Deadline.run(configuration.buildDeadline) { [declared] in
+            await declared.relevance(ofKind: kind)
         }
         guard let answer, relevanceQuestions[kind] == number else { return }
         relevance[kind] = answer
@@ -98,9 +98,9 @@ extension TimelineClient {
     /// whose relevance is in its entries, this requests a reload that counts towards its budget.
     func invalidateRelevance(ofKind kind: String) async {
         tell(.relevanceInvalidated(kind: kind))
-        if runtime.isRelevance(ofKind: kind) {
+        if declared.isRelevance(ofKind: kind) {
             handle(.reloadRequested(.kind(kind), .app))
-        } else if runtime.kindsWithRelevance.contains(kind),
+        } else if declared.kindsWithRelevance.contains(kind),
             WidgetDeclarations.heedsRelevance(configuration.device)
         {
             await askForRelevance(ofKind: kind)
@@ -109,10 +109,10 @@ extension TimelineClient {
 
     /// Returns the placed widgets followed by the relevance widgets, which people do not place.
     static func completed(
-        _ widgets: [WidgetInfo], _ runtime: WidgetDeclarations, on device: WidgetDevice?
+        _ widgets: [WidgetInfo], _ declared: WidgetDeclarations, on device: WidgetDevice?
     ) -> [WidgetInfo] {
-        widgets.filter { !runtime.isRelevance(ofKind: $0.kind) }
-            + runtime.relevanceWidgets(on: device)
+        widgets.filter { !declared.isRelevance(ofKind: $0.kind) }
+            + declared.relevanceWidgets(on: device)
     }
 }
 

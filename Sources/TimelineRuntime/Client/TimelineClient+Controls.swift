@@ -27,7 +27,7 @@ extension TimelineClient {
 
     private func drawControls(ofKind kind: String) async throws {
         let placed = archive?.placedControls ?? []
-        let ids = Set(placed.map(\.id))
+        let (ids, before) = (Set(placed.map(\.id)), controls)
         controls = controls.filter { ids.contains($0.key) }
         var fault: (any Error)?
         for control in placed where control.kind == kind {
@@ -37,15 +37,42 @@ extension TimelineClient {
                 fault = fault ?? error
             }
         }
+        if controls != before {
+            do throws(ClientArchive.Failure) {
+                try archive?.save(drawings: controls)
+            } catch {
+                tell(.archiveFailed(error))
+            }
+        }
         if let fault { throw fault }
+    }
+
+    /// Performs the intent of a placed control, as a tap on it does, in the process that the intent
+    /// chooses; then the control is drawn again. A locked device refuses it, as it does in a
+    /// widget: here no intent states that it needs no authentication.
+    ///
+    /// - Throws: ``InteractionRefusal/locked``; ``WidgetFailure`` when no such control is drawn; or
+    ///   the error of the intent.
+    public func useControl(_ id: String) async throws {
+        guard lock == .unlocked else { throw InteractionRefusal.locked }
+        let placed = archive?.placedControls.first { $0.id == id }
+        guard let placed, let call = controls[id]?.calls.first else {
+            throw WidgetFailure(description: "no control with this id is drawn")
+        }
+        defer { start { await self.rebuildControls(ofKind: placed.kind) } }
+        // An earlier run of this program may have drawn it.
+        if (try? declared.intent(of: call)) == nil {
+            _ = try await drawn(placed.kind, placed.parameters)
+        }
+        try await perform(call, as: declared.intent(of: call))
     }
 
     private func drawn(
         _ kind: String, _ values: [String: ParameterValue] = [:], isPreview: Bool = false
     ) async throws -> WidgetNode {
         try await Deadline.run(configuration.buildDeadline) {
-            [runtime, device = configuration.device] in
-            try await runtime.control(
+            [declared, device = configuration.device] in
+            try await declared.control(
                 ofKind: kind, with: values, isPreview: isPreview, on: device)
         }
     }
@@ -59,7 +86,7 @@ extension TimelineClient {
                 "content": controls[control.id]?.json ?? .null,
             ]
         }
-        for control in runtime.controls {
+        for control in declared.controls {
             let own = placed.filter { $0.kind == control.kind }
             if own.contains(where: { controls[$0.id] == nil }) {
                 // It may have been placed since the last drawing.
@@ -69,6 +96,7 @@ extension TimelineClient {
             let preview = try? await drawn(control.kind, isPreview: true)
             documents.append([
                 "kind": .string(control.kind), "name": .string(control.displayName.text),
+                "parameters": .array(control.parameters.map(\.editorField)),
                 "content": preview?.json ?? .null,
             ])
         }

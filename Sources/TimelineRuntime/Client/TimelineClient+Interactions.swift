@@ -27,7 +27,7 @@ extension TimelineClient {
         }
         let placeholder =
             (try? archive?.placeholder(of: widget))
-            ?? (try? runtime.archivedPlaceholder(of: widget, on: configuration.device))
+            ?? (try? declared.archivedPlaceholder(of: widget, on: configuration.device))
         return placeholder?.node(at: date, in: environment)
     }
 
@@ -89,11 +89,11 @@ extension TimelineClient {
         guard widgets.contains(widget), let node = drawn(widget, at: .now, in: environment),
             link.map({ node.hasLink(to: $0) }) ?? true
         else { throw InteractionRefusal.notShown }
-        let destination = runtime.rules.linkFamilies.contains(widget.family) ? link : nil
+        let destination = declared.rules.linkFamilies.contains(widget.family) ? link : nil
         let url = destination ?? node.outermostWidgetURL.flatMap { URL(string: $0) }
         let app = try reachedApp("open it")
-        let resolved = try? await Deadline.run(configuration.buildDeadline) { [runtime] in
-            await runtime.resolved(widget)
+        let resolved = try? await Deadline.run(configuration.buildDeadline) { [declared] in
+            await declared.resolved(widget)
         }
         try await app.open(WidgetActivity(widget: resolved ?? widget, url: url))
     }
@@ -110,12 +110,7 @@ extension TimelineClient {
     func run(_ call: IntentCall, of widget: WidgetInfo) async -> String? {
         do {
             let intent = try await intent(of: call, in: widget)
-            switch intent.process {
-            case .widgetExtension: try await runtime.perform(call)
-            case .app:
-                try await reachedApp("perform \(call.intent)")
-                    .perform(call, inForeground: intent.openAppWhenRun)
-            }
+            try await perform(call, as: intent)
             tell(.performed(widget, intent: call.intent, in: intent.process))
             return nil
         } catch {
@@ -126,17 +121,27 @@ extension TimelineClient {
         }
     }
 
+    /// Performs an intent in the process that it chooses.
+    func perform(_ call: IntentCall, as intent: any AppIntent.Type) async throws {
+        switch intent.process {
+        case .widgetExtension: try await declared.perform(call)
+        case .app:
+            try await reachedApp("perform \(call.intent)")
+                .perform(call, inForeground: intent.openAppWhenRun)
+        }
+    }
+
     /// Returns the type of a control's intent. The control may have been drawn by an earlier run of
     /// this program; the widget is then drawn again.
     private func intent(
         of call: IntentCall, in widget: WidgetInfo
     ) async throws -> any AppIntent.Type {
-        if let intent = try? runtime.intent(of: call) { return intent }
+        if let intent = try? declared.intent(of: call) { return intent }
         try await Deadline.run(configuration.buildDeadline) {
-            [runtime, device = configuration.device] in
-            try await runtime.findIntents(of: widget, on: device)
+            [declared, device = configuration.device] in
+            try await declared.findIntents(of: widget, on: device)
         }
-        return try runtime.intent(of: call)
+        return try declared.intent(of: call)
     }
 
     private func reload(afterUseOf widget: WidgetInfo) async {

@@ -14,8 +14,8 @@ extension TimelineClient: MirroredWidgetHost {
         guard let device = configuration.device else { return [] }
         let place = WidgetLocation.iPhoneWidgetsOnMac
         return placedWidgets.compactMap { widget in
-            guard let traits = runtime.traits(ofKind: widget.kind),
-                (try? runtime.rules.check(widget.family, with: traits, at: place, on: device))
+            guard let traits = declared.traits(ofKind: widget.kind),
+                (try? declared.rules.check(widget.family, with: traits, at: place, on: device))
                     != nil
             else { return nil }
             return timelines[widget]
@@ -29,8 +29,8 @@ extension TimelineClient: MirroredWidgetHost {
         _ call: IntentCall, ofMirrored widget: WidgetInfo
     ) async throws -> MirroredTimeline {
         if let platform = configuration.device?.platform,
-            let refusal = runtime.rules.interactionRefusal(
-                for: widget.family, at: .iPhoneWidgetsOnMac, on: platform, lock: lock)
+            let refusal = declared.rules.interactionRefusal(
+                for: widget.family, on: platform, lock: lock)
         {
             throw refusal
         }

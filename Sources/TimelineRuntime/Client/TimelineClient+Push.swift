@@ -16,7 +16,7 @@ extension TimelineClient {
     /// Calls each type of handler once.
     func tellPushHandlers() {
         guard let pushInfo else { return }
-        let pushed = runtime.gallery.filter { $0.pushHandler != nil }
+        let pushed = declared.gallery.filter { $0.pushHandler != nil }
         let kinds = Set(pushed.map(\.kind))
         let placed = widgets.filter { kinds.contains($0.kind) }
         var told: Set<ObjectIdentifier> = []
@@ -30,7 +30,7 @@ extension TimelineClient {
     /// control.
     public func set(controls: [ControlInfo]) {
         var told: Set<ObjectIdentifier> = []
-        for type in runtime.controls.compactMap(\.pushHandler)
+        for type in declared.controls.compactMap(\.pushHandler)
         where told.insert(ObjectIdentifier(type)).inserted {
             type.init().pushTokensDidChange(controls: controls)
         }

@@ -27,7 +27,7 @@ extension TimelineClient {
 
     /// Resumes the caller that waits for the end of a pass.
     func rest() {
-        restWaiter?.resume(returning: engine?.hasPolled ?? false)
+        restWaiter?.resume(returning: engine?.link.hasPolled ?? false)
         restWaiter = nil
     }
 }

@@ -24,10 +24,19 @@ extension TimelineClient {
             guard let kind else { throw WidgetFailure(description: "the request names no kind") }
             await invalidateRelevance(ofKind: kind)
         case .placedWidgets: return .array(placedWidgets.map { .object($0.archived) })
+        case .device:
+            let bits = request["activity"]?.integerValue ?? 0
+            set(activity: AppActivity(rawValue: UInt8(clamping: bits)))
+            let change = request["changed"]?.stringValue
+                .flatMap { ReloadReason.SystemChange(rawValue: $0) }
+            if let change { systemChanged(change) }
         case .tap:
             let widget = try request.widget
-            try await interact(
-                with: request.call, of: widget, in: environment(of: widget, request))
+            let environment = try environment(of: widget, request)
+            try await interact(with: request.call, of: widget, in: environment)
+            guard let shown = shown(widget, in: environment) else { break }
+            return ["content": shown.node.json, "isUpdating": .bool(shown.isUpdating)]
+        case .useControl: try await useControl(request["id"]?.stringValue ?? "")
         case .open:
             let widget = try request.widget
             try await open(
@@ -58,7 +67,7 @@ extension TimelineClient {
     private func environment(
         of widget: WidgetInfo, _ request: JSONObject
     ) throws -> WidgetEnvironment {
-        guard let device = configuration.device, let traits = runtime.traits(ofKind: widget.kind)
+        guard let device = configuration.device, let traits = declared.traits(ofKind: widget.kind)
         else { throw InteractionRefusal.notShown }
         let state = WidgetDeviceState(
             lock: lock, isAlwaysOn: request["alwaysOn"]?.boolValue ?? false,
@@ -66,7 +75,7 @@ extension TimelineClient {
                 .flatMap { ColorScheme(rawValue: $0) } ?? .light,
             renderingMode: request["mode"]?.stringValue
                 .flatMap { WidgetRenderingMode(rawValue: $0) })
-        return try runtime.rules.environment(
+        return try declared.rules.environment(
             of: widget, with: traits, at: request.location, on: device, state: state)
     }
 
@@ -75,8 +84,8 @@ extension TimelineClient {
     /// provider fails. Empty before the app was launched once.
     private func gallery(at location: WidgetLocation) async -> [JSONValue] {
         guard archive?.isLaunched ?? true, let device = configuration.device else { return [] }
-        let gallery = runtime.rules.gallery(
-            of: runtime.gallery, at: location, on: device, traits: \.traits)
+        let gallery = declared.rules.gallery(
+            of: declared.gallery, at: location, on: device, traits: \.traits)
         var offers: [JSONValue] = []
         for (offer, isOther) in gallery.suggested.map({ ($0, false) })
             + gallery.other.map({ ($0, true) })
@@ -89,15 +98,19 @@ extension TimelineClient {
                 "asksForConfiguration": .bool(widget.asksForConfiguration),
             ]
             entry["description"] = widget.description.map { .string($0.text) }
+            entry["mountingStyles"] = widget.traits.mountingStyles.map { styles in
+                .array(styles.map(\.rawValue).sorted().map { .string($0) })
+            }
+            entry["texture"] = widget.traits.texture.map { .string($0.rawValue) }
             // Below the time that the caller waits for all of them.
-            let choices = try? await Deadline.run(.seconds(5)) { [runtime] in
-                try await runtime.offer(ofKind: widget.kind, on: device)
+            let choices = try? await Deadline.run(.seconds(5)) { [declared] in
+                try await declared.offer(ofKind: widget.kind, on: device)
             }
             guard let choices else { continue }
             switch choices {
             case .none: continue
             case .configurable:
-                entry["parameters"] = .array(widget.parameters.map { .string($0.title.text) })
+                entry["parameters"] = .array(widget.parameters.map(\.editorField))
             case .preconfigured(let items):
                 entry["choices"] = .array(items.map { .string($0.description) })
             }
@@ -116,13 +129,26 @@ extension TimelineClient {
     ) async -> JSONValue? {
         // A parameter without a value gets its default.
         let info = WidgetInfo(kind: widget.kind, family: family)
-        let entry = try? await runtime.snapshot(of: info, isPreview: true)
-        let environment = try? runtime.rules.environment(
+        let entry = try? await declared.snapshot(of: info, isPreview: true)
+        let environment = try? declared.rules.environment(
             of: info, with: widget.traits, at: location, on: device, hasContent: entry != nil)
-        guard let environment, let drawn = try? entry ?? runtime.placeholder(of: info) else {
+        guard let environment, let drawn = try? entry ?? declared.placeholder(of: info) else {
             return nil
         }
-        return (try? runtime.draw(drawn, of: info, in: environment))?.json
+        return (try? declared.draw(drawn, of: info, in: environment))?.json
+    }
+}
+
+extension IntentParameterDeclaration {
+    /// All that an editor in another process makes its field from.
+    var editorField: JSONValue {
+        var field: JSONObject = [
+            "name": .string(name), "title": .string(title.text), "type": .string(catalogType),
+            "isOptional": .bool(isOptional),
+        ]
+        if case .choice(let texts) = type { field["choices"] = .array(texts.map { .string($0) }) }
+        field["range"] = range.map { [.number($0.lowerBound), .number($0.upperBound)] }
+        return .object(field)
     }
 }
 

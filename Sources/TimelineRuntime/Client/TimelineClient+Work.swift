@@ -51,7 +51,7 @@ extension TimelineClient {
             // Kinds that an earlier version of this extension declared are removed.
             let last = engine?.registered
             let kinds =
-                runtime.kinds + (last?.widgets.map(\.kind) ?? [])
+                declared.kinds + (last?.widgets.map(\.kind) ?? [])
                 + (last?.recommendations.map(\.kind) ?? [])
             var patch = read.value.patch(
                 to: complete, kinds: Set(kinds), includesShared: shared != sharedRegistered)
@@ -83,7 +83,7 @@ extension TimelineClient {
 
     private func tellRegistered(_ answer: GatewayService.Answer<GatewayService.Registered>) {
         serverTime.note(answer.head["date"], now: now)
-        tell(.registered(warnings: Self.warnings(in: answer.value.document)))
+        tell(.registered(warnings: answer.value.warnings))
     }
 
     private func acknowledge(_ acknowledgement: Acknowledgement) async {
@@ -148,7 +148,7 @@ extension TimelineClient {
                 tell(.notified(claims))
                 for kind in claims.relevance { tell(.relevanceInvalidated(kind: kind)) }
                 handle(.notification(attempt: attempt, claims))
-                for control in runtime.controls
+                for control in declared.controls
                 where claims.all || claims.controls.contains(control.kind) {
                     start { await self.rebuildControls(ofKind: control.kind) }
                 }
@@ -164,9 +164,9 @@ extension TimelineClient {
         let start = now
         do {
             let (timeline, drawn) = try await Deadline.run(configuration.buildDeadline) {
-                [runtime, device = configuration.device] in
-                let timeline = try await runtime.timeline(of: info)
-                return (timeline, try runtime.archive(timeline, of: info, on: device))
+                [declared, device = configuration.device] in
+                let timeline = try await declared.timeline(of: info)
+                return (timeline, try declared.archive(timeline, of: info, on: device))
             }
             guard widgets.contains(info) else {
                 handle(.rebuilt(info, milliseconds: 0, reloadDate: nil))
@@ -198,8 +198,8 @@ extension TimelineClient {
 
     private func recommend(_ kind: String) async {
         do {
-            let items = try await Deadline.run(configuration.buildDeadline) { [runtime] in
-                try await runtime.recommendations(ofKind: kind) ?? []
+            let items = try await Deadline.run(configuration.buildDeadline) { [declared] in
+                try await declared.recommendations(ofKind: kind) ?? []
             }
             handle(.recommended(kind: kind, items))
         } catch {
@@ -216,14 +216,5 @@ extension TimelineClient {
             ?? (error as? Deadline.Passed)?.description
             ?? (error as? ProcessUnreachable)?.description
             ?? (error as? ClientArchive.Failure)?.description ?? "\(type(of: error))"
-    }
-
-    static func warnings(in document: JSONValue) -> [Fault] {
-        (document.objectValue?["warnings"]?.arrayValue ?? []).compactMap { element in
-            if let text = element.stringValue { return Fault("", text) }
-            guard let object = element.objectValue, let message = object["message"]?.stringValue
-            else { return nil }
-            return Fault(object["place"]?.stringValue ?? "", message)
-        }
     }
 }

@@ -19,7 +19,7 @@ public actor TimelineClient {
     public internal(set) var controls: [String: WidgetNode] = [:]
 
     let configuration: TimelineClientConfiguration
-    let runtime: WidgetDeclarations
+    let declared: WidgetDeclarations
     let service: GatewayService
     let verifier: any NotificationVerifying
     let archive: ClientArchive?
@@ -80,7 +80,7 @@ public actor TimelineClient {
         archive: ClientArchive?, app: (any AppProcess)? = nil, settings: ReloadEngine.Settings
     ) {
         self.configuration = configuration
-        self.runtime = widgets
+        self.declared = widgets
         self.service = GatewayService(connection: connection, app: configuration.app)
         self.verifier = verifier
         self.archive = archive
@@ -88,6 +88,9 @@ public actor TimelineClient {
         var settings = settings
         for kind in widgets.kinds {
             settings.protections[kind] = widgets.traits(ofKind: kind)?.dataProtection
+        }
+        if configuration.sharesClient {
+            settings.ownKinds = Set(widgets.kinds + widgets.controls.map(\.kind))
         }
         self.settings = settings
         self.widgets = Self.completed(
@@ -101,7 +104,7 @@ public actor TimelineClient {
     /// The placed widgets, without those of a ``RelevanceConfiguration``, which people do not
     /// place.
     public var placedWidgets: [WidgetInfo] {
-        widgets.filter { !runtime.isRelevance(ofKind: $0.kind) }
+        widgets.filter { !declared.isRelevance(ofKind: $0.kind) }
     }
 
     /// The cursor up to which every change is applied; `nil` before the first registration.
@@ -145,7 +148,7 @@ public actor TimelineClient {
     /// that are gone. Widgets with equal configuration appear once for each time they are placed.
     /// Reports the values that their intents do not accept.
     public func place(_ widgets: [WidgetInfo]) {
-        let widgets = Self.completed(widgets, runtime, on: configuration.device)
+        let widgets = Self.completed(widgets, declared, on: configuration.device)
         let (placed, before) = (Set(widgets), Set(self.widgets))
         self.widgets = widgets
         if placed != before { tellPushHandlers() }
@@ -161,7 +164,7 @@ public actor TimelineClient {
 
     private func reportFaults(of widgets: Set<WidgetInfo>) {
         for widget in widgets {
-            for fault in runtime.faults(of: widget) { tell(.misconfigured(widget, fault)) }
+            for fault in declared.faults(of: widget) { tell(.misconfigured(widget, fault)) }
         }
     }
 
@@ -189,11 +192,12 @@ public actor TimelineClient {
         handle(.recommendationsInvalidated)
         listen()
         if WidgetDeclarations.heedsRelevance(configuration.device) {
-            for kind in runtime.kindsWithRelevance {
+            for kind in declared.kindsWithRelevance {
                 start { await self.askForRelevance(ofKind: kind) }
             }
         }
-        for control in runtime.controls {
+        for (control, node) in archive?.drawnControls ?? [] { controls[control.id] = node }
+        for control in declared.controls {
             start { await self.rebuildControls(ofKind: control.kind) }
         }
         await translating {
@@ -246,7 +250,7 @@ public actor TimelineClient {
 
     /// Calls a function whose texts are translated for the person's locale.
     func translating<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
-        try await StringCatalog.$current.withValue(runtime.strings) {
+        try await StringCatalog.$current.withValue(declared.strings) {
             try await StringCatalog.$locale.withValue(configuration.locale) { try await body() }
         }
     }
@@ -299,7 +303,7 @@ public actor TimelineClient {
             // A kind that the app does not declare has no placeholder; building it will report the
             // error.
             guard
-                let drawn = try? runtime.archivedPlaceholder(of: info, on: configuration.device)
+                let drawn = try? declared.archivedPlaceholder(of: info, on: configuration.device)
             else { continue }
             do throws(ClientArchive.Failure) {
                 try archive.save(placeholder: drawn)
@@ -311,7 +315,7 @@ public actor TimelineClient {
 
     /// Whether the lock hides the widget's content, and therefore its timeline.
     private func isHidden(_ info: WidgetInfo) -> Bool {
-        runtime.traits(ofKind: info.kind)?.dataProtection.rebuildPermission(while: lock)
+        declared.traits(ofKind: info.kind)?.dataProtection.rebuildPermission(while: lock)
             == .afterUnlock
     }
 
@@ -358,7 +362,7 @@ public actor TimelineClient {
 
     private var recommendedKinds: [String] {
         WidgetDeclarations.recommends(on: configuration.device?.platform)
-            ? runtime.recommendedKinds : []
+            ? declared.recommendedKinds : []
     }
 
     private func registration(recommendations: [RecommendationSet]) -> ClientRegistration {

@@ -44,6 +44,11 @@ public struct TimelineClientConfiguration: Sendable {
     public var acceptsRequests = false
     /// Whether other extensions register their own kinds of widgets for the same client. Each has
     /// an archive of its own.
+    ///
+    /// To the gateway they are one client with one cursor. Each acknowledges only notifications
+    /// that name its kinds, but with a cursor that counts for the others' kinds too, as does the
+    /// cursor from which it resumes. A push for these may then be left out; their own extension
+    /// hears of the change all the same, when it resumes from its own cursor.
     public var sharesClient = false
     /// The person's locale, in which widgets are drawn.
     public var locale = Locale(identifier: "en")

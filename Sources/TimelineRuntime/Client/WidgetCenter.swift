@@ -108,7 +108,7 @@ extension WidgetCenterTarget {
 
 extension TimelineClient: WidgetCenterTarget {
     nonisolated func resolved(_ widget: WidgetInfo) async -> WidgetInfo {
-        await runtime.resolved(widget)
+        await declared.resolved(widget)
     }
 
     nonisolated func reload(_ request: ReloadRequest) {

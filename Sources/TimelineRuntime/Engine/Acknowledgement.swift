@@ -36,6 +36,12 @@ package struct Acknowledgement: Sendable, Equatable {
     /// Whether there is nothing to report besides the cursor.
     var isEmpty: Bool { rebuilt.isEmpty && failed.isEmpty && recommendations.isEmpty }
 
+    /// Keeps the most entries of each list.
+    mutating func dropOldest() {
+        rebuilt = Array(rebuilt.suffix(Self.entriesMax))
+        failed = Array(failed.suffix(Self.entriesMax))
+    }
+
     package var json: JSONValue {
         AcknowledgementBody(
             cursor: cursor,

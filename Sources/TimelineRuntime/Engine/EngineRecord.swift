@@ -6,7 +6,7 @@ struct EngineRecord: Sendable, Equatable {
         /// The cursor up to which the build includes every change; `nil` if it was for a
         /// registration that the gateway has since lost.
         var start: Cursor?
-        /// The value of ``ReloadEngine/heardSequence`` when the build began: it includes every
+        /// The value of ``ReloadEngine/Link/heardSequence`` when the build began: it includes every
         /// change up to that.
         var heardSequence: UInt64?
         /// Whether a notification asked for the build, or arrived since and is covered by it.

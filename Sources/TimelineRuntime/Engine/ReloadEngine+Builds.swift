@@ -66,10 +66,12 @@ extension ReloadEngine {
         guard var record = records[item] else { return false }
         // The gateway sends no notifications for a set that is not registered. A set read now is as
         // new as the last notification.
-        if record.cursor == nil, isUnasked(item) { record.cursor = receivedCursor }
-        let start = record.cursor.map { max($0, receivedCursor ?? $0, record.knownCursor ?? $0) }
+        if record.cursor == nil, isUnasked(item) { record.cursor = link.receivedCursor }
+        let start = record.cursor.map {
+            max($0, link.receivedCursor ?? $0, record.knownCursor ?? $0)
+        }
         record.build = .init(
-            start: start, heardSequence: heardSequence, wasStale: record.isStale,
+            start: start, heardSequence: link.heardSequence, wasStale: record.isStale,
             isTold: isTold(item), reload: reload)
         record.isStale = false
         record.retryAt = nil
@@ -89,9 +91,9 @@ extension ReloadEngine {
         if let reload {
             scheduler.finished(reload, reloadDate: reloadDate, now: date, using: &generator)
         }
-        reports.rebuilt.append(
+        acks.reports.rebuilt.append(
             .init(widget: info, milliseconds: milliseconds, isUnchanged: isUnchanged))
-        if reports.rebuilt.count > Acknowledgement.entriesMax { reports.rebuilt.removeFirst() }
+        acks.reports.dropOldest()
     }
 
     mutating func recommended(_ kind: String, _ items: [RecommendationSet.Item]) {
@@ -107,7 +109,9 @@ extension ReloadEngine {
             registered?.recommendations.contains { $0.kind == kind && $0.items == items } ?? false
         // A changed set is reported by registering it, with the cursor at which it was built.
         if isRegistered {
-            if !reports.recommendations.contains(kind) { reports.recommendations.append(kind) }
+            if !acks.reports.recommendations.contains(kind) {
+                acks.reports.recommendations.append(kind)
+            }
         } else if case .waiting = registering {
             registering = .idle
         }
@@ -126,7 +130,7 @@ extension ReloadEngine {
         if let start = build.start, let cursor = record.cursor {
             // Later notifications did not concern it, so the built item is as new as the newest id.
             let isBehind = build.isOutdated || !build.isTold
-            let reached = isBehind ? start : max(start, receivedCursor ?? start)
+            let reached = isBehind ? start : max(start, link.receivedCursor ?? start)
             record.cursor = max(cursor, reached)
             record.awaitsBuild = false
         }
@@ -144,14 +148,14 @@ extension ReloadEngine {
         var wait = Duration.zero
         if !build.isOvertaken {
             wait = waitAfterFailure(of: &record)
-            reports.failed.append(.init(widget: info, reason: reason))
-            if reports.failed.count > Acknowledgement.entriesMax { reports.failed.removeFirst() }
+            acks.reports.failed.append(.init(widget: info, reason: reason))
+            acks.reports.dropOldest()
         }
         record.build = nil
         record.isStale = record.isStale || build.wasStale || build.isOutdated
         // The shown timeline is unchanged, and it was current before this build.
         if !record.isStale, let cursor = record.cursor {
-            record.cursor = max(cursor, receivedCursor ?? cursor)
+            record.cursor = max(cursor, link.receivedCursor ?? cursor)
         }
         records[item] = record
         guard let reload = build.reload else { return }

@@ -2,14 +2,14 @@ import WidgetModel
 
 extension ReloadEngine {
     mutating func opened(_ attempt: Int, resumedFrom resumed: Cursor?) {
-        guard isCurrent(attempt: attempt), let asked = requestedCursor else { return }
+        guard isCurrent(attempt: attempt), let asked = link.requestedCursor else { return }
         wasRegisteredOtherwise = false
-        self.resumedCursor = resumed
+        link.resumedCursor = resumed
         guard let resumed, resumed < asked || Self.isOtherLog(resumed, than: asked) else {
-            receivedCursor = max(receivedCursor ?? asked, asked)
+            link.receivedCursor = max(link.receivedCursor ?? asked, asked)
             return
         }
-        receivedCursor = resumed
+        link.receivedCursor = resumed
         mustSave = true
         if resumed.epoch == asked.epoch {
             // The gateway repeats some notifications. A lower cursor claims less, so it is safe.
@@ -25,7 +25,7 @@ extension ReloadEngine {
             forgetOtherLogs(than: resumed)
             // The resumption does not cover items that got a cursor of this log after the request
             // was sent.
-            receivedCursor = cursor ?? resumed
+            link.receivedCursor = cursor ?? resumed
         }
     }
 
@@ -33,7 +33,7 @@ extension ReloadEngine {
     /// was restored or wiped, so its notifications do not cover such a cursor. Rebuilds the items
     /// that had one.
     mutating func forgetOtherLogs(than cursor: Cursor) {
-        logEpoch = nil
+        link.logEpoch = nil
         for (item, record) in records {
             if let reached = record.knownCursor, Self.isVoid(reached, beside: cursor) {
                 records[item]?.knownCursor = nil
@@ -47,8 +47,8 @@ extension ReloadEngine {
             }
         }
         // This log has not sent anything older than this cursor.
-        if let received = receivedCursor, Self.isVoid(received, beside: cursor) {
-            receivedCursor = appliedCursor.map { min($0, cursor) } ?? cursor
+        if let received = link.receivedCursor, Self.isVoid(received, beside: cursor) {
+            link.receivedCursor = appliedCursor.map { min($0, cursor) } ?? cursor
         }
     }
 
@@ -72,13 +72,24 @@ extension ReloadEngine {
 
     mutating func heardOf(_ notification: ReloadNotification, _ attempt: Int) {
         guard isCurrent(attempt: attempt) else { return }
-        linkBackoff.succeeded()
-        verificationBackoff.succeeded()
-        owedSequence = max(owedSequence ?? 0, notification.sequence)
-        heardSequence = max(heardSequence ?? 0, notification.sequence)
+        link.backoff.succeeded()
+        link.verificationBackoff.succeeded()
+        if isOwn(notification) {
+            acks.owedSequence = max(acks.owedSequence ?? 0, notification.sequence)
+        }
+        link.heardSequence = max(link.heardSequence ?? 0, notification.sequence)
         for item in order where item.isConcerned(by: notification) {
             if !holds(item, notification) { markStale(item) }
         }
+    }
+
+    /// Returns whether this process acknowledges the notification.
+    private func isOwn(_ notification: ReloadNotification) -> Bool {
+        guard let own = settings.ownKinds, !notification.all else { return true }
+        let named =
+            notification.reload.map(\.kind) + notification.recommendations
+            + notification.relevance + notification.controls
+        return !own.isDisjoint(with: named)
     }
 
     /// Returns whether the timeline that is built, or being built, already includes the change that
@@ -95,7 +106,9 @@ extension ReloadEngine {
             ?? (record.cursor, record.builtSequence)
         let isHeard = sequence.map { notification.sequence <= $0 } ?? false
         let isInLog =
-            cursor.map { $0.epoch == logEpoch && notification.sequence <= $0.sequence } ?? false
+            cursor.map {
+                $0.epoch == link.logEpoch && notification.sequence <= $0.sequence
+            } ?? false
         guard isHeard || isInLog else { return false }
         // If the build fails, the change it was to cover makes the timeline stale.
         records[item]?.build?.wasStale = true
@@ -104,10 +117,12 @@ extension ReloadEngine {
 
     mutating func idMoved(_ attempt: Int, to cursor: Cursor) {
         guard isCurrent(attempt: attempt) else { return }
-        linkBackoff.succeeded()
-        receivedCursor = cursor
+        link.backoff.succeeded()
+        link.receivedCursor = cursor
         // The cursor that the gateway resumed from may belong to an earlier log.
-        if cursor != requestedCursor, cursor != resumedCursor { logEpoch = cursor.epoch }
+        if cursor != link.requestedCursor, cursor != link.resumedCursor {
+            link.logEpoch = cursor.epoch
+        }
         for (item, record) in records where record.isFresh && isTold(item) {
             if let old = record.cursor, old < cursor { records[item]?.cursor = cursor }
         }
@@ -118,45 +133,45 @@ extension ReloadEngine {
     /// later.
     mutating func verificationFailed(_ attempt: Int) {
         guard isCurrent(attempt: attempt) else { return }
-        link = .waiting(until: now + verificationBackoff.next(using: &generator))
+        link.state = .waiting(until: now + link.verificationBackoff.next(using: &generator))
     }
 
     mutating func ended(_ attempt: Int, _ ending: EngineEvent.Ending) {
         guard isCurrent(attempt: attempt) else { return }
         switch ending {
         case .polled:
-            hasPolled = true
-            link = .waiting(until: now + settings.pollInterval)
+            link.hasPolled = true
+            link.state = .waiting(until: now + settings.pollInterval)
         case .closed:
-            link = .waiting(until: now + linkBackoff.next(using: &generator))
+            link.state = .waiting(until: now + link.backoff.next(using: &generator))
         case .refused(.otherRegistration(let digest)) where !wasRegisteredOtherwise:
             wasRegisteredOtherwise = true
             registeredOtherwise(digest)
-            link = .idle
+            link.state = .idle
         case .refused(let refusal):
             if case .otherRegistration(let digest) = refusal { registeredOtherwise(digest) }
-            link = .waiting(until: now + wait(after: refusal, \.linkBackoff))
+            link.state = .waiting(until: now + wait(after: refusal, \.link.backoff))
             if refusal == .unknownClient { registrationLost() }
         }
     }
 
     mutating func orderConnection() {
         guard registered != nil, !mustReadRegistration, let cursor else { return }
-        switch link {
+        switch link.state {
         case .active: return
         case .waiting(let until) where until > now: return
         case .idle, .waiting: break
         }
-        attempt += 1
-        link = .active
-        requestedCursor = cursor
-        resumedCursor = nil
-        logEpoch = nil
-        heardSequence = nil
+        link.attempt += 1
+        link.state = .active
+        link.requestedCursor = cursor
+        link.resumedCursor = nil
+        link.logEpoch = nil
+        link.heardSequence = nil
         for item in order {
             records[item]?.builtSequence = nil
             records[item]?.build?.heardSequence = nil
         }
-        actions.append(.connect(attempt: attempt, since: cursor))
+        actions.append(.connect(attempt: link.attempt, since: cursor))
     }
 }

@@ -98,7 +98,7 @@ extension ReloadEngine {
         // Next to a position of another log, the lowest cursor would say nothing about the other
         // items.
         forgetOtherLogs(than: cursor)
-        if receivedCursor == nil { receivedCursor = cursor }
+        if link.receivedCursor == nil { link.receivedCursor = cursor }
         for item in Self.items(of: sent) {
             guard let record = records[item], !record.isRemoved, record.cursor == nil else {
                 continue
@@ -130,8 +130,8 @@ extension ReloadEngine {
         digest = nil
         mustReadRegistration = false
         patches = 0
-        receivedCursor = nil
-        owedSequence = nil
+        link.receivedCursor = nil
+        acks.owedSequence = nil
         for item in order {
             records[item]?.cursor = nil
             rebuildAnew(item)

@@ -78,9 +78,9 @@ extension ReloadEngine {
     mutating func interacted(_ info: WidgetInfo, at cursor: Cursor?) {
         interacting[info] = nil
         // A cursor of another log is not comparable to the last notification.
-        if let cursor, cursor.epoch == receivedCursor?.epoch {
+        if let cursor, cursor.epoch == link.receivedCursor?.epoch {
             records[.timeline(info)]?.knownCursor = cursor
-            if link == .active { logEpoch = cursor.epoch }
+            if link.state == .active { link.logEpoch = cursor.epoch }
         }
         scheduler.request(info, .interaction, now: date)
     }

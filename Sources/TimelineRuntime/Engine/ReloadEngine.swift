@@ -29,6 +29,9 @@ package struct ReloadEngine: Sendable {
         /// The data protection of the files that the providers of a kind read; the default applies
         /// to kinds that are not listed.
         package var protections: [String: DataProtection] = [:]
+        /// The kinds that this process declares, if other processes declare others for the client;
+        /// only notifications that name one of these are acknowledged. `nil` if there are none.
+        package var ownKinds: Set<String>?
         /// The scheduler's settings. By default a notification is acted on as soon as it arrives,
         /// within the budget, and does not wait for other widgets.
         package var schedule: ReloadScheduler.Settings
@@ -43,12 +46,43 @@ package struct ReloadEngine: Sendable {
         }
     }
 
-    enum Link: Sendable, Equatable {
-        /// Not connected, or not allowed to before the registration is in force.
-        case idle
-        /// A stream or poll of the current attempt is open or being opened.
-        case active
-        case waiting(until: Duration)
+    /// The streams and polls, one after the other, and what they brought.
+    struct Link: Sendable {
+        enum State: Sendable, Equatable {
+            /// Not connected, or not allowed to before the registration is in force.
+            case idle
+            /// A stream or poll of the current attempt is open or being opened.
+            case active
+            case waiting(until: Duration)
+        }
+
+        var state = State.idle
+        var attempt = 0
+        /// Whether a poll was read to its end.
+        var hasPolled = false
+        /// The cursor up to which every notification for this client has been received.
+        var receivedCursor: Cursor?
+        /// The highest sequence of a notification on the current connection; `nil` before one.
+        var heardSequence: UInt64?
+        /// The epoch of the log that the current connection reports; `nil` while unknown.
+        var logEpoch: EpochID?
+        var requestedCursor: Cursor?
+        /// The cursor that the gateway actually resumed at.
+        var resumedCursor: Cursor?
+        var backoff: Backoff
+        var verificationBackoff: Backoff
+    }
+
+    /// What the gateway is told of the progress.
+    struct Acknowledging: Sendable {
+        /// What the next acknowledgement reports.
+        var reports = Acknowledgement()
+        /// The acknowledgement in flight.
+        var sent: Acknowledgement?
+        var notBefore: Duration?
+        /// The newest sequence of a notification that no acknowledgement has covered.
+        var owedSequence: UInt64?
+        var backoff: Backoff
     }
 
     enum Registering: Sendable, Equatable {
@@ -87,30 +121,10 @@ package struct ReloadEngine: Sendable {
     /// The budgets from the archive, until the run begins.
     var resumedBudgets: [WidgetInfo: ReloadBudget]
 
-    /// The cursor up to which every notification for this client has been received.
-    var receivedCursor: Cursor?
-    /// The highest sequence of a notification on the current connection; `nil` before the first.
-    var heardSequence: UInt64?
-    /// The epoch of the log that the current connection reports; `nil` while unknown.
-    var logEpoch: EpochID?
-    var link = Link.idle
-    var requestedCursor: Cursor?
-    /// The cursor that the gateway actually resumed at.
-    var resumedCursor: Cursor?
-    var attempt = 0
-    /// Whether a poll was read to its end.
-    package var hasPolled = false
     var registering = Registering.idle
-    var linkBackoff: Backoff
-    var verificationBackoff: Backoff
     var registrationBackoff: Backoff
-
-    var reports = Acknowledgement()
-    var acknowledging: Acknowledgement?
-    var acknowledgeNotBefore: Duration?
-    var acknowledgementBackoff: Backoff
-    /// The newest sequence of a notification that no acknowledgement has covered.
-    var owedSequence: UInt64?
+    var link: Link
+    var acks: Acknowledging
 
     var generator: SplitMix64
     /// Time since any fixed moment, which no one sets.
@@ -137,11 +151,11 @@ package struct ReloadEngine: Sendable {
         registered = state.registered
         digest = state.digest
         mustReadRegistration = state.mustReadRegistration
-        receivedCursor = state.cursor
-        linkBackoff = Backoff(base: settings.retryBase, cap: settings.retryCap)
-        verificationBackoff = linkBackoff
-        registrationBackoff = linkBackoff
-        acknowledgementBackoff = linkBackoff
+        let backoff = Backoff(base: settings.retryBase, cap: settings.retryCap)
+        registrationBackoff = backoff
+        link = Link(backoff: backoff, verificationBackoff: backoff)
+        acks = Acknowledging(backoff: backoff)
+        link.receivedCursor = state.cursor
         generator = SplitMix64(seed: seed)
         scheduler = ReloadScheduler(settings: settings.schedule)
         resumedBudgets = state.budgets
@@ -162,7 +176,7 @@ package struct ReloadEngine: Sendable {
         }
         return EngineState(
             registered: registered, digest: digest, mustReadRegistration: mustReadRegistration,
-            position: receivedCursor, positions: positions, budgets: budgets)
+            position: link.receivedCursor, positions: positions, budgets: budgets)
     }
 
     var budgets: [WidgetInfo: ReloadBudget] {
@@ -171,28 +185,29 @@ package struct ReloadEngine: Sendable {
 
     /// The lowest position of all items: the cursor that the client acknowledges.
     var appliedCursor: Cursor? {
-        records.values.lazy.filter { !$0.isRemoved }.compactMap(\.cursor).min() ?? receivedCursor
+        records.values.lazy.filter { !$0.isRemoved }.compactMap(\.cursor).min()
+            ?? link.receivedCursor
     }
 
     /// The cursor that the client resumes at. After an interaction, timelines may be ahead of
     /// the received notifications; other parts of those notifications, such as relevance, are not.
-    package var cursor: Cursor? { appliedCursor.map { min($0, receivedCursor ?? $0) } }
+    package var cursor: Cursor? { appliedCursor.map { min($0, link.receivedCursor ?? $0) } }
 
     /// Whether nothing is in progress, and all remaining work waits for its time or for an event.
     package var isAtRest: Bool {
-        guard isSettled, acknowledging == nil else { return false }
-        switch (registering, link) {
+        guard isSettled, acks.sent == nil else { return false }
+        switch (registering, link.state) {
         case (.sending, _), (_, .active), (.idle, .idle): return false
         case (.waiting, .idle), (.idle, .waiting), (.waiting, .waiting): return true
         }
     }
 
     /// Whether a stream or poll is open, and a registration in force.
-    package var isConnected: Bool { registered != nil && link == .active }
+    package var isConnected: Bool { registered != nil && link.state == .active }
 
     /// Returns whether this attempt is the current one; a stream of any other must be closed.
     package func isCurrent(attempt: Int) -> Bool {
-        attempt == self.attempt && link == .active
+        attempt == link.attempt && link.state == .active
     }
 
     /// Applies an event and returns the resulting orders.
@@ -220,7 +235,7 @@ package struct ReloadEngine: Sendable {
         case .verificationFailed(let attempt): verificationFailed(attempt)
         case .idMoved(let attempt, let cursor): idMoved(attempt, to: cursor)
         case .retryHint(let wait):
-            linkBackoff.rebase(wait)
+            link.backoff.rebase(wait)
         case .ended(let attempt, let ending): ended(attempt, ending)
         case .rebuilt(let info, let milliseconds, let reloadDate, let isUnchanged):
             rebuilt(info, milliseconds, reloadDate, isUnchanged: isUnchanged)
@@ -258,9 +273,9 @@ package struct ReloadEngine: Sendable {
     /// The time at which `woke` must be reported, unless another event comes first.
     package var nextWake: Duration? {
         var moments: [Duration] = []
-        if case .waiting(let until) = link { moments.append(until) }
+        if case .waiting(let until) = link.state { moments.append(until) }
         if case .waiting(let until) = registering { moments.append(until) }
-        if let acknowledgeNotBefore, acknowledging == nil { moments.append(acknowledgeNotBefore) }
+        if let notBefore = acks.notBefore, acks.sent == nil { moments.append(notBefore) }
         if let nextLook { moments.append(nextLook) }
         moments += records.values.compactMap(\.retryAt)
         moments += interacting.values

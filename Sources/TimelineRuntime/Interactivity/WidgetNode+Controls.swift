@@ -7,6 +7,15 @@ extension WidgetNode {
         case toggle(isOn: Bool)
     }
 
+    /// The calls of all buttons and toggles, in the order in which they are shown.
+    package var calls: [IntentCall] {
+        switch content {
+        case .button(let call, _), .toggle(_, let call, _), .styledToggle(_, let call, _, _):
+            [call]
+        default: parts.flatMap(\.calls)
+        }
+    }
+
     /// Returns the first control that performs this call; `nil` when there is none.
     func control(of call: IntentCall) -> ControlState? {
         switch content {

@@ -80,8 +80,7 @@ public struct ClientRegistrar: Sendable {
         var patch = JSONObject()
         patch[member] = document?[member] ?? .null
         do throws(GatewayFailure) {
-            let answer = try await service.patch(.object(patch), client: client)
-            return TimelineClient.warnings(in: answer.value.document)
+            return try await service.patch(.object(patch), client: client).value.warnings
         } catch {
             // The client is not registered yet; the archive keeps the part until it is.
             guard error.refusal == .unknownClient, archive != nil else { throw error }

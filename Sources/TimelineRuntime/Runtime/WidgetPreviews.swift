@@ -90,27 +90,35 @@ public enum WidgetPreviews {
     }
 
     /// Draws every preview for the first device that has its family, and writes each archive to a
-    /// file of its own.
+    /// file of its own, which `timelinectl show` reads.
     ///
     /// - Returns: The files: the previews' numbers, names or kinds, and families.
-    /// - Throws: ``WidgetDeclarationError``; the error of a provider; or of the file system.
+    /// - Throws: ``WidgetFailure`` with the reasons of those that cannot be drawn, when the others
+    ///   are; or an error of the file system.
     @discardableResult
     public static func render(to directory: URL) async throws -> [URL] {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        var files: [URL] = []
-        for (number, preview) in declared.withLock({ $0 }).enumerated() {
-            let runtime = try WidgetDeclarations([preview.widget().body])
-            guard let kind = runtime.gallery.first?.kind else { continue }
-            let info = WidgetInfo(kind: kind, family: preview.family)
-            let timeline = try await preview.timeline(
-                TimelineProviderContext(family: info.family, isPreview: true))
-            let platform = WidgetContextTable.places[info.family]?.first?.platform ?? .iOS
-            let archive = try runtime.archive(timeline, of: info, on: WidgetDevice(platform))
-            let title = (preview.name ?? kind).map { $0.isLetter || $0.isNumber ? $0 : "-" }
-            let file = directory.appending(
-                path: "\(number + 1)-\(String(title))-\(info.family).timeline")
-            try Data(archive.serialized).write(to: file)
-            files.append(file)
+        var (files, faults): ([URL], [String]) = ([], [])
+        for (index, preview) in declared.withLock({ $0 }).enumerated() {
+            do {
+                let widgets = try WidgetDeclarations([preview.widget().body])
+                guard let kind = widgets.gallery.first?.kind else { continue }
+                let info = WidgetInfo(kind: kind, family: preview.family)
+                let timeline = try await preview.timeline(
+                    TimelineProviderContext(family: info.family, isPreview: true))
+                let platform = WidgetContextTable.places[info.family]?.first?.platform ?? .iOS
+                let archive = try widgets.archive(timeline, of: info, on: WidgetDevice(platform))
+                let title = (preview.name ?? kind).map { $0.isLetter || $0.isNumber ? $0 : "-" }
+                let file = directory.appending(
+                    path: "\(index + 1)-\(String(title))-\(info.family).timeline")
+                try Data(archive.serialized).write(to: file)
+                files.append(file)
+            } catch {
+                faults.append("preview \(index + 1) cannot be drawn: \(error)")
+            }
+        }
+        guard faults.isEmpty else {
+            throw WidgetFailure(description: faults.joined(separator: "\n"))
         }
         return files
     }

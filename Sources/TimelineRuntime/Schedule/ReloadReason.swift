@@ -14,7 +14,7 @@ public enum ReloadReason: Sendable, Hashable {
     case placeholder
 
     /// A change after which the system reloads widgets on its own.
-    public enum SystemChange: Sendable, Hashable {
+    public enum SystemChange: String, Sendable, Hashable, CaseIterable {
         /// The language or region changed.
         case locale
         /// The text size or an accessibility setting changed.

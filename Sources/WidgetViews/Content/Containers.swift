@@ -52,6 +52,74 @@ public struct GridRow<Content: View>: PrimitiveView {
     var nodes: [WidgetNode] { [WidgetNode(.stack(.gridRow, content.drawn), style: style)] }
 }
 
+/// A column of a ``LazyVGrid``, or a row of a ``LazyHGrid``.
+public struct GridItem: Sendable {
+    /// What it stands for: one column or row, whose size here is that of its cells, or as many as
+    /// fit into the whole widget, because no layout is known when it is archived.
+    public enum Size: Sendable {
+        case fixed(Double)
+        case flexible(minimum: Double = 10, maximum: Double = .infinity)
+        case adaptive(minimum: Double, maximum: Double = .infinity)
+    }
+
+    let size: Size
+
+    /// Creates a column or row. Its spacing and alignment are not archived.
+    public init(_ size: Size = .flexible(), spacing: Double? = nil, alignment: Alignment? = nil) {
+        self.size = size
+    }
+
+    func count(in space: Double) -> Int {
+        guard case .adaptive(let minimum, _) = size else { return 1 }
+        let fitting = (space + 8) / (minimum + 8)
+        return fitting >= 1 && fitting < 100 ? Int(fitting) : 1
+    }
+}
+
+/// Cells that fill the rows of a grid, or its columns, one after the other. In a widget everything
+/// is drawn at once, so it is a ``Grid``.
+public struct LazyGrid<Content: View>: PrimitiveView {
+    private let items: [GridItem]
+    private let fillsRows: Bool
+    private let content: Content
+    private var style = WidgetStyle()
+
+    /// Creates a grid with these columns. The spacing is that between rows, in points.
+    public init(
+        columns: [GridItem], alignment: HorizontalAlignment = .center, spacing: Double? = nil,
+        @ViewBuilder content: () -> Content
+    ) {
+        (items, fillsRows, self.content) = (columns, true, content())
+        style.alignment = alignment.stack
+        style.spacing = spacing.flatMap { $0.isFinite ? $0 : nil }
+    }
+
+    /// Creates a grid with these rows. The spacing, between columns, is not archived.
+    public init(
+        rows: [GridItem], alignment: VerticalAlignment = .center, spacing: Double? = nil,
+        @ViewBuilder content: () -> Content
+    ) {
+        (items, fillsRows, self.content) = (rows, false, content())
+    }
+
+    var nodes: [WidgetNode] {
+        let (size, cells) = (WidgetEnvironment.drawn?.displaySize ?? .zero, content.drawn)
+        let space = Double(fillsRows ? size.width : size.height)
+        let count = max(1, items.map { $0.count(in: space) }.reduce(0, +))
+        let rowCount = fillsRows ? (cells.count + count - 1) / count : count
+        let rows = (0..<rowCount).map { row in
+            let places = cells.indices.filter { (fillsRows ? $0 / count : $0 % count) == row }
+            return WidgetNode(.stack(.gridRow, places.map { cells[$0] }))
+        }
+        return [WidgetNode(.stack(.grid, rows), style: style)]
+    }
+}
+
+/// A grid that grows downwards.
+public typealias LazyVGrid = LazyGrid
+/// A grid that grows sideways.
+public typealias LazyHGrid = LazyGrid
+
 /// Alternative views: the first one that fits into the space is shown.
 public struct ViewThatFits<Content: View>: PrimitiveView {
     private let content: Content

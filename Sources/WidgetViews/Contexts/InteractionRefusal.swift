@@ -5,8 +5,6 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
     case family(WidgetFamily)
     /// The family supports no buttons and toggles on this platform.
     case platform(WidgetFamily, WidgetDevice.Platform)
-    /// Buttons and toggles never work at this location.
-    case location(WidgetLocation)
     /// The device is locked; they work after authentication.
     case locked
     /// The widget does not, or no longer, show such a button or toggle.
@@ -20,8 +18,6 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
         case .platform(let family, let platform):
             "\(family) is for buttons and toggles on iPhone and iPad only, not on "
                 + platform.deviceName
-        case .location(let location):
-            "\(location.phrase) is not for buttons and toggles"
         case .locked:
             "buttons and toggles are inactive until the person unlocks the device"
         case .notShown:
@@ -32,10 +28,10 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
 
 extension WidgetContextRules {
     /// Returns the reason why buttons and toggles are inactive; `nil` when they work. A permanent
-    /// reason takes precedence over a lock, which ends with authentication.
+    /// reason takes precedence over a lock, which ends with authentication. The location is none:
+    /// what CarPlay does with buttons and toggles, it does by itself.
     public func interactionRefusal(
-        for family: WidgetFamily, at location: WidgetLocation,
-        on platform: WidgetDevice.Platform, lock: DeviceLock
+        for family: WidgetFamily, on platform: WidgetDevice.Platform, lock: DeviceLock
     ) -> InteractionRefusal? {
         switch family {
         case .systemSmall, .systemMedium, .systemLarge, .systemExtraLarge,
@@ -48,7 +44,6 @@ extension WidgetContextRules {
         default:
             return .family(family)
         }
-        if location == .carPlay, !allowsInteractionInCarPlay { return .location(location) }
         return lock == .unlocked ? nil : .locked
     }
 }

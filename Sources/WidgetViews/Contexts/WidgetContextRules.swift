@@ -37,9 +37,6 @@ public struct WidgetContextRules: Sendable, Hashable {
     /// The data protection that keeps an iPhone's widgets off Macs. A reply in Apple's forum states
     /// the opposite; this follows the article.
     public var protectionsKeptFromMac: Set<DataProtection> = [.complete, .completeUnlessOpen]
-    /// Whether buttons and toggles work in CarPlay. The sources say that they are adapted to it,
-    /// but not how.
-    public var allowsInteractionInCarPlay = true
     /// The families in which a `Link` works; in others the whole widget is one place to tap.
     /// Source: "Respond to user interactions". "Developing a WidgetKit strategy" adds
     /// `systemSmall`; the portrait family is this library's choice.

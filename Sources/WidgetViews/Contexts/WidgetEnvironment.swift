@@ -25,7 +25,7 @@ public struct WidgetDeviceState: Sendable, Hashable {
     public var availableSize: CGSize?
     /// The settings that decide where sensitive content is hidden.
     public var sensitiveContent: SensitiveContentSettings
-    /// The amount of detail: less where the person is far away.
+    /// How much a widget shows: less where the person is far away.
     public var levelOfDetail = LevelOfDetail.default
 
     /// Creates a state. The default is an unlocked device in daylight.
@@ -139,7 +139,7 @@ extension WidgetContextRules {
             colorScheme: state.colorScheme,
             isLuminanceReduced: state.isAlwaysOn && alwaysOnLocations.contains(location),
             locale: device.locale, dynamicTypeSize: device.dynamicTypeSize,
-            levelOfDetail: state.levelOfDetail,
+            levelOfDetail: location == .surface ? state.levelOfDetail : .default,
             showsWidgetContainerBackground: showsBackground(
                 family, traits, at: location, on: device, in: mode),
             displaySize: size.size, scale: size.scale, isTintedRed: isTintedRed,
@@ -148,7 +148,7 @@ extension WidgetContextRules {
                 hasContent: hasContent
             ).redactionReasons,
             interactionRefusal: interactionRefusal(
-                for: family, at: location, on: device.platform, lock: state.lock))
+                for: family, on: device.platform, lock: state.lock))
     }
 
     /// Returns every context of `widget` on `device`, which a provider must build for: the

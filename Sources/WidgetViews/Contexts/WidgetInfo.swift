@@ -3,7 +3,7 @@ import WidgetModel
 /// A widget as a person configured it: kind, family and values. There is no instance id, so two
 /// widgets with the same configuration are equal and share one timeline (article "Making a
 /// configurable widget", "Access customized values in your app").
-public struct WidgetInfo: Sendable, Hashable {
+public struct WidgetInfo: Sendable, Hashable, Identifiable {
     /// The widget kind, byte for byte as declared.
     public var kind: String
     /// The family.
@@ -12,6 +12,8 @@ public struct WidgetInfo: Sendable, Hashable {
     public var configuration: [String: ParameterValue] {
         didSet { if configuration != oldValue { intent.value = nil } }
     }
+    /// The widget itself, as in WidgetKit.
+    public var id: WidgetInfo { self }
     /// The intent with these values, where it is known: it says the same as the values.
     private var intent = Uncompared<(any WidgetConfigurationIntent)?>(value: nil)
 

@@ -45,6 +45,9 @@ public protocol AppEntity: IntentValue, Identifiable where ID: EntityIdentifierC
 
 /// A query that finds the entities of one type (article "Making a configurable widget", "Implement
 /// a query to provide dynamic values").
+///
+/// There is no `EntityPropertyQuery`: the Shortcuts app makes a Find action of it (Apple,
+/// EntityPropertyQuery), and no widget asks by properties.
 public protocol EntityQuery: Sendable {
     /// The type of the entities.
     associatedtype Entity: AppEntity

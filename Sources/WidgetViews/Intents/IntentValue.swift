@@ -1,8 +1,8 @@
 import Foundation
 import WidgetModel
 
-/// A type that an intent's parameter can have: `String`, `Int`, `Double`, `Bool`, `Date`, `URL`, an
-/// ``AppEnum``, an ``AppEntity``, an array of one of these, or an optional one.
+/// A type that an intent's parameter can have: `String`, `Int`, `Double`, `Bool`, `Date`, `URL`, a
+/// `Measurement`, an ``AppEnum``, an ``AppEntity``, an array of one of these, or an optional one.
 public protocol IntentValue: Sendable {
     /// The form that is stored with a placed widget and compared with changes. An entity or a case
     /// of an enumeration is stored as its id.
@@ -229,6 +229,18 @@ extension URL: IntentValue, TextualValue {
 
     /// An address.
     public static var parameterType: ParameterType { .url }
+}
+
+/// A measurement is stored as a number of the base unit of its dimension: a length in meters.
+extension Measurement: IntentValue, TextualValue where UnitType: Dimension {
+    var storedText: String { converted(to: UnitType.baseUnit()).value.storedText }
+    init?(storedText: String) {
+        guard let value = Double(storedText: storedText) else { return nil }
+        self.init(value: value, unit: UnitType.baseUnit())
+    }
+
+    /// A number.
+    public static var parameterType: ParameterType { .number }
 }
 
 extension Optional: IntentValue where Wrapped: IntentValue {

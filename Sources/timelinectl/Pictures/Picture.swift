@@ -7,6 +7,8 @@ struct Picture {
     /// The context for people.
     let caption: String
     let svg: String
+    /// The same whenever the picture shows the same, however its dates move.
+    let content: String
 
     init(
         _ title: String, of node: WidgetNode, with traits: WidgetTraits = WidgetTraits(),
@@ -16,6 +18,7 @@ struct Picture {
             width: Double(environment.displaySize.width),
             height: Double(environment.displaySize.height))
         let layout = PictureLayout(environment, settings)
+        self.content = node.json.text
         let shown = environment.widgetFamily == .accessoryInline ? node.inline : node
         let margins =
             traits.disablesContentMargins ? EdgeInsets() : environment.widgetContentMargins
@@ -28,6 +31,7 @@ struct Picture {
             environment.location.rawValue, environment.widgetRenderingMode.rawValue,
             environment.colorScheme.rawValue, environment.isLuminanceReduced ? "Always On" : nil,
             environment.isTintedRed ? "low light" : nil,
+            environment.levelOfDetail == .simplified ? "from afar" : nil,
             reasons.contains(.privacy) ? "locked" : nil,
             reasons.contains(.placeholder) ? "placeholder" : nil,
             settings.isPending ? "update under way" : nil,

@@ -4,7 +4,7 @@ import TimelineRuntime
 
 /// The widgets to show, and the person's settings that change how they look.
 struct PictureOptions: ParsableArguments {
-    @Argument(help: "The client's archive.")
+    @Argument(help: "The client's archive, or the file of a drawn preview.")
     var directory: String
 
     @Option(help: "Only widgets of this kind.")
@@ -64,34 +64,62 @@ extension DynamicTypeSize: ExpressibleByArgument {}
 /// The placed widgets of an archive that a command is about.
 struct PlacedSelection {
     let archive: ClientArchive
-    let client: ClientArchive.Client
+    /// The app and the client, or the file of a preview.
+    let title: String
     var device: WidgetDevice
     let widgets: [ClientArchive.PlacedWidget]
+    /// The placed controls that were drawn; none where a family is chosen, because they have none.
+    let controls: [(control: PlacedControl, node: WidgetNode)]
+    /// The only timeline of a preview's file; `nil` for an archive.
+    private let preview: TimelineArchive?
 
     /// - Throws: `ValidationError` if there is no readable client archive, or no such widget.
     init(_ directory: String, kind: String?, family: String?) throws {
         archive = ClientArchive(directory: directory)
-        guard let client = archive.client() else {
-            throw ValidationError("\(directory) is not a client archive")
+        let placed: [ClientArchive.PlacedWidget]
+        if directory.hasSuffix(".timeline") {
+            guard let file = FileManager.default.contents(atPath: directory),
+                let timeline = try? TimelineArchive(serialized: Array(file))
+            else { throw ValidationError("\(directory) is not the file of a drawn preview") }
+            let place = WidgetContextTable.places[timeline.widget.family]?.first
+            (preview, title, placed) = (timeline, directory, [.init(timeline.widget)])
+            device = WidgetDevice(place?.platform ?? .iOS)
+        } else {
+            guard let client = archive.client() else {
+                throw ValidationError("\(directory) is not a client archive")
+            }
+            guard let known = client.device else {
+                throw ValidationError(
+                    "\(directory) belongs to a client that has not registered a device yet")
+            }
+            (preview, title, placed) = (nil, "\(client.app), \(client.client)", client.widgets)
+            device = known
         }
-        guard let device = client.device else {
-            throw ValidationError(
-                "\(directory) belongs to a client that has not registered a device yet")
-        }
-        self.client = client
-        self.device = device
-        let kinds = Set(client.widgets.map(\.widget.kind)).sorted()
+        let drawn = archive.drawnControls
+        let kinds = Set(placed.map(\.widget.kind) + drawn.map { $0.control.kind }).sorted()
         if let kind, !kinds.contains(kind) {
             let hint = kind.nearest(of: kinds).map { "; did you mean `\($0)`?" } ?? ""
             throw ValidationError("--kind: no widget of the kind `\(kind)` is placed\(hint)")
         }
-        let ofKind = client.widgets.filter { kind == nil || $0.widget.kind == kind }
+        controls = drawn.filter { [nil, $0.control.kind].contains(kind) && family == nil }
+        let ofKind = placed.filter { kind == nil || $0.widget.kind == kind }
         widgets = ofKind.filter { family == nil || $0.widget.family.rawValue == family }
         if let family, widgets.isEmpty {
             let others = Set(ofKind.map(\.widget.family.rawValue)).sorted()
             throw ValidationError(
                 "--family: no `\(family)` is placed, only \(others.joined(separator: ", "))")
         }
+    }
+
+    /// Returns the timeline of a widget; `nil` when there is none.
+    func timeline(of widget: WidgetInfo) throws(TimelineArchive.Fault) -> TimelineArchive? {
+        if let preview { return preview }
+        return try archive.timeline(of: widget)
+    }
+
+    /// Returns the traits of a widget that affect its display.
+    func traits(of widget: WidgetInfo) -> WidgetTraits {
+        preview?.traits ?? archive.traits(of: widget)
     }
 }
 

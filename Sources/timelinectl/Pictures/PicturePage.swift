@@ -26,8 +26,12 @@ struct PicturePage {
                 <div>\(figures.joined(separator: "\n"))</div>
                 """
         }.joined(separator: "\n")
-        // A page with other pictures has another version.
-        let version = "v\(FNV1a(Array((title + body).utf8)).value)"
+        // A page with other content has another version. A date that moves is no other content.
+        var content = [title]
+        for section in sections {
+            content += [section.heading, section.details] + section.pictures.map(\.content)
+        }
+        let version = "v\(FNV1a(Array(content.joined(separator: "\n").utf8)).value)"
         let script = """
             <script>
             const look = async () => {
@@ -62,9 +66,14 @@ extension PicturePage {
     /// Creates the page of widgets in every context that an archive has drawings for.
     init(galleryOf options: PictureOptions, isLive: Bool = false) throws {
         let (placed, settings) = (try options.selection(), try options.settings())
+        let context = WidgetReport.Context(
+            placed: placed, state: WidgetDeviceState(), date: settings.now)
+        let controls = placed.controls.compactMap {
+            Section(WidgetReport($0.control, $0.node, in: context), settings)
+        }
         self.init(
-            title: "\(placed.client.app), \(placed.client.client)",
-            sections: placed.widgets.map { Self.section(of: $0, in: placed, settings) },
+            title: placed.title,
+            sections: placed.widgets.map { Self.section(of: $0, in: placed, settings) } + controls,
             isLive: isLive)
     }
 
@@ -74,9 +83,9 @@ extension PicturePage {
         of one: ClientArchive.PlacedWidget, in placed: PlacedSelection, _ settings: PictureSettings
     ) -> Section {
         let (widget, device) = (one.widget, placed.device)
-        let timeline = try? placed.archive.timeline(of: widget)
+        let timeline = try? placed.timeline(of: widget)
         let placeholder = try? placed.archive.placeholder(of: widget)
-        let traits = placed.archive.traits(of: widget)
+        let traits = placed.traits(of: widget)
         let rules = PictureSizes.rules(on: device)
         let night = WidgetDeviceState(isLowLight: true, colorScheme: .dark)
         var environments = rules.drawnEnvironments(of: widget, with: traits, on: device)
@@ -103,6 +112,17 @@ extension PicturePage {
         }
         let state = timeline == nil ? "placeholder" : one.isStale ? "stale" : "fresh"
         return Section(heading: one.title, details: state, pictures: pictures.compactMap(\.self))
+    }
+}
+
+extension PicturePage.Section {
+    /// Creates the section of a widget in one context; `nil` if nothing is shown.
+    init?(_ report: WidgetReport, _ settings: PictureSettings) {
+        guard let picture = report.picture(settings) else { return nil }
+        self.init(
+            heading: report.placed.title,
+            details: ([report.condition] + report.faults).joined(separator: ", "),
+            pictures: [picture])
     }
 }
 
