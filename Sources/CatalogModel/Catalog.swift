@@ -75,6 +75,23 @@ public struct ParameterType: Sendable, Hashable {
     /// Whether the parameter has several values, written `[Name]`.
     public let isArray: Bool
 
+    /// Returns whether a chosen value can be of the type. Every text can be a `Date`, a case or an
+    /// entity here: only the app knows which are.
+    public func accepts(_ value: ParameterValue) -> Bool {
+        if case .list = value, !isArray { return false }
+        return value.texts.allSatisfy { text in
+            switch name {
+            case "Int": Int(text) != nil
+            case "Double": Double(text) != nil
+            case "Bool": Bool(text) != nil
+            default: true
+            }
+        }
+    }
+
+    /// The type as a catalog writes it: `Name`, or `[Name]` with several values.
+    public var text: String { isArray ? "[\(name)]" : name }
+
     /// Reads `Name`, `Name?` or `[Name]`. The question mark has no effect, because every parameter
     /// may be unset.
     init(_ text: String) {

@@ -125,7 +125,3 @@ extension Catalog {
         }
     }
 }
-
-extension ParameterType {
-    fileprivate var text: String { isArray ? "[\(name)]" : name }
-}

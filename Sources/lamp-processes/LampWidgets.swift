@@ -46,7 +46,7 @@ struct LampProvider: AsyncTimelineProvider {
 
     func timeline(in context: Context) async throws -> Timeline<LampEntry> {
         let lamp = Lamp.current
-        try lamp.recordBuild(of: kind)
+        if !context.isPreview { try lamp.recordBuild(of: kind) }
         while lamp.isSlow { try await Task.sleep(for: .milliseconds(10)) }
         let (now, isLit) = (Date.now, lamp.isLit)
         // Nearer to each other than WidgetKit asks for.

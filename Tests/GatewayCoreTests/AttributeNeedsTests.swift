@@ -81,4 +81,36 @@ import WidgetModel
             to: &warnings)
         #expect(warnings.list.contains { $0.place == "recommendations[0].items" } == isWarned)
     }
+
+    /// The catalog and an app with other declarations: the registration stays in force.
+    @Test func `a registration is warned of values that the catalog's types do not have`() throws {
+        let types = [
+            ("s", "String"), ("i", "Int?"), ("d", "Double"), ("b", "Bool"), ("l", "[Int]"),
+        ]
+        let rules = try ruleSet(
+            [["entity": "F"]], parameters: types.map { ["name": .string($0), "type": .string($1)] })
+        func warned(_ parameters: [String: ParameterValue]) -> [String] {
+            var warnings = Faults()
+            rules.addWarnings(about: client([widget(parameters)]), to: &warnings)
+            return warnings.list.map { "\($0.place) \($0.message)" }
+        }
+        let right: [String: ParameterValue] = [
+            "s": .single("1"), "i": .unset, "d": .single("1e3"), "b": .single("true"),
+            "l": .list(["1", "2"]),
+        ]
+        #expect(warned(right) == [])
+        let wrong: [String: ParameterValue] = [
+            "s": .list(["1"]), "i": .single("1.5"), "d": .single("x"), "b": .single("1"),
+            "l": .list(["1", "x"]), "z": .single("1"),
+        ]
+        #expect(
+            warned(wrong) == [
+                "widgets[0].parameters.b is not of the type `Bool` that the catalog declares",
+                "widgets[0].parameters.d is not of the type `Double` that the catalog declares",
+                "widgets[0].parameters.i is not of the type `Int` that the catalog declares",
+                "widgets[0].parameters.l is not of the type `[Int]` that the catalog declares",
+                "widgets[0].parameters.s is not of the type `String` that the catalog declares",
+                "widgets[0].parameters.z is not a parameter of the kind's intent",
+            ])
+    }
 }

@@ -188,7 +188,9 @@ import WidgetModel
         }
         try run("previews", directory + "/previews")
         let files = try FileManager.default.contentsOfDirectory(atPath: directory + "/previews")
-        #expect(files.count == 1 && builds() == [1, 0])
+        #expect(files == ["1-com-example-lamp-light-systemSmall.timeline"])
+        let archive = directory + "/previews/" + (files.first ?? "")
+        #expect(try String(contentsOfFile: archive, encoding: .utf8).contains("Dark"))
     }
 
     @Test func whatADeviceDoesReachesTheExtensionAndTheApp() throws {

@@ -114,8 +114,13 @@ extension RuleSet {
                 place(), "is not declared for the platform \(record.registration.platform)")
         }
         let intent = catalog.intent(of: widget)
-        for name in parameters.keys.sorted() where intent?.parameter(name) == nil {
-            warnings.add("\(place()).parameters.\(name)", "is not a parameter of the kind's intent")
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+            let type = intent?.parameter(name)?.type
+            guard type?.accepts(value) != true else { continue }
+            warnings.add(
+                "\(place()).parameters.\(name)",
+                type.map { "is not of the type `\($0.text)` that the catalog declares" }
+                    ?? "is not a parameter of the kind's intent")
         }
         addWarnings(
             aboutAttributesFor: attributeNeeds(ofKind: kind, sets: false), of: record,
