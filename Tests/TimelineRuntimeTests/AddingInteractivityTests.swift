@@ -96,42 +96,20 @@ private struct PillButtonStyle: ButtonStyle {
         #expect(node.parts.last?.parts == [WidgetNode(.text("Plain"))])
     }
 
-    @Test func aToggleShowsTheNewStateAtOnceAndThenTheTrueOne() throws {
+    @Test func aLockedToggleDoesNothing() throws {
         var toggle = ToggleInteraction(isOn: false)
         let locked = try Self.environment(.lockedWithPasscode)
         #expect(throws: InteractionRefusal.locked) { try toggle.tap(in: locked, now: Self.now) }
-        #expect(!toggle.isOptimistic)
-        #expect(try toggle.tap(in: home, now: Self.now) == [.perform(isOn: true)])
-        #expect(toggle.isOn && toggle.isOptimistic)
-        // A timeline that was already being built shows the state before the tap.
-        toggle.rebuilt(isOn: false)
-        #expect(toggle.isOn)
-        #expect(toggle.performed() == [.reload])
-        #expect(toggle.isOn && toggle.isOptimistic)
-        toggle.rebuilt(isOn: true)
-        #expect(toggle.isOn && !toggle.isOptimistic && toggle.error == nil)
-    }
-
-    @Test func whenNothingIsHeardInTimeItGoesBack() throws {
-        var toggle = ToggleInteraction(isOn: false, timeout: 5)
-        _ = try toggle.tap(in: home, now: Self.now)
-        #expect(toggle.deadline == Self.now + 5)
-        #expect(toggle.woke(now: Self.now + 4.9).isEmpty)
-        #expect(toggle.woke(now: Self.now + 5) == [.reload])
-        #expect(!toggle.isOn && toggle.error == "no answer in time")
-        // The action succeeded after all, later than its timeout.
-        #expect(toggle.performed() == [.reload])
-        toggle.rebuilt(isOn: true)
-        #expect(toggle.isOn && toggle.error == nil)
+        #expect(toggle == ToggleInteraction(isOn: false))
     }
 
     private enum Event: CaseIterable {
         case tap, performed, failed, saysOn, saysOff, timePasses
     }
 
-    /// Every sequence of seven events keeps three promises: actions run one at a time and each is
-    /// followed by a reload, the toggle shows the truth wherever nothing is predicted, and every
-    /// wait ends.
+    /// Every sequence of seven events keeps four promises: actions run one at a time and each is
+    /// followed by a reload, no timeline that came before the end of its action undoes a tap, the
+    /// toggle shows the truth wherever nothing is predicted, and every wait ends.
     @Test func whateverHappensItKeepsItsPromises() throws {
         for number in 0..<279_936 {
             var toggle = ToggleInteraction(isOn: false, timeout: 1)
@@ -139,13 +117,21 @@ private struct PillButtonStyle: ButtonStyle {
             for _ in 0..<7 {
                 let event = Event.allCases[rest % 6]
                 rest /= 6
+                let before = toggle
                 let actions: [ToggleInteraction.Action]
                 switch event {
-                case .tap: actions = try toggle.tap(in: home, now: now)
+                case .tap:
+                    actions = try toggle.tap(in: home, now: now)
+                    try #require(isPerforming || !actions.isEmpty)
+                    let early = toggle.woke(now: now)
+                    try #require(toggle.isOn != before.isOn && toggle.error == nil && early.isEmpty)
                 case .performed where isPerforming:
                     isPerforming = false
                     actions = toggle.performed()
-                    try #require(actions.first == .reload)
+                    // It may have succeeded after its timeout.
+                    try #require(actions.first == .reload && toggle.error == nil)
+                    try #require(toggle.isOn == before.isOn)
+                    try #require(toggle.isOptimistic == before.isOptimistic)
                 case .failed where isPerforming:
                     isPerforming = false
                     actions = toggle.failed("no")
@@ -154,6 +140,9 @@ private struct PillButtonStyle: ButtonStyle {
                     truth = event == .saysOn
                     toggle.rebuilt(isOn: truth)
                     actions = []
+                    // A timeline that was already being built shows the state before the tap.
+                    try #require(toggle.isOptimistic == (isPerforming && before.isOptimistic))
+                    try #require(!toggle.isOptimistic || toggle.isOn == before.isOn)
                 case .timePasses:
                     now += 1
                     let waited = toggle.deadline != nil

@@ -148,7 +148,6 @@ struct UpdateYourSmallWidgetToSupportStandByAndCarPlayTests {
         }
         let day = try environment(.systemSmall, .standBy, on: WidgetDevice(.iOS))
         #expect(!day.isTintedRed && day.widgetRenderingMode == .fullColor)
-        #expect(!day.showsWidgetContainerBackground)
     }
 }
 

@@ -109,42 +109,20 @@ final class CharacterProvider: AppIntentTimelineProvider {
             archive: archive, settings: settings)
     }
 
-    func told(_ widgets: [WidgetInfo], sets: [String] = [], at id: Cursor) -> ReloadNotification {
-        var told = claims(widgets, sets: sets, sequence: id.sequence)
-        told.expires = ScriptedGateway.seconds + 60
-        return told
-    }
-
     /// The Home Screen of an iPhone in use.
     func home(_ widget: WidgetInfo) throws -> WidgetEnvironment {
         try WidgetContextRules().environment(
             of: widget, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
     }
 
-    /// Runs a client while `body` watches it, then stops it.
-    func running(
-        _ client: TimelineClient, _ body: () async throws -> Void
-    ) async throws {
-        let run = Task { await client.run() }
-        do {
-            try await body()
-        } catch {
-            run.cancel()
-            throw error
-        }
-        run.cancel()
-        await run.value
-    }
-
     @Test func aNotificationRebuildsOneWidgetAndIsAcknowledged() async throws {
         let client = try client()
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(client) {
             #expect(provider.builds.withLock { $0.sorted() } == ["Power Panda", "Unipony"])
             #expect(gateway.read { $0.resumptions } == [cursor(10).text])
             // Where people configure widgets, nothing is recommended.
             #expect(gateway.read { $0.registrations[0].objectValue?["recommendations"] } == [])
-            try gateway.tell(told([unipony], at: cursor(11)), id: cursor(11))
+            try gateway.tell(claims([unipony], sequence: 11), id: cursor(11))
             await gateway.wait { $0.acknowledgedCursor == cursor(11).text }
             #expect(provider.builds.withLock { $0.count } == 3)
             let rebuilt = gateway.read { $0.rebuilt }
@@ -157,9 +135,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     @Test func aRebuildWithTheSameEntriesIsReportedAsUnchanged() async throws {
         let client = try client(numbersBuilds: false)
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
-            try gateway.tell(told([unipony], at: cursor(11)), id: cursor(11))
+        try await gateway.running(client) {
+            try gateway.tell(claims([unipony], sequence: 11), id: cursor(11))
             await gateway.wait { $0.rebuilt.count == 3 }
         }
         let unchanged = gateway.read {
@@ -171,8 +148,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func aClientSurvivesRefusalsBrokenStreamsAndForgedNotifications() async throws {
         gateway.read { $0.statuses = [503, 500] }
         let client = try client()
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(client) {
             gateway.closeStream()
             await gateway.wait { $0.resumptions.count == 2 && $0.stream != nil }
             gateway.tell("id: \(cursor(99).text)\nevent: reload\ndata: e30.e30.e30\n\n")
@@ -187,13 +163,12 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     @Test func aRestartResumesFromTheArchiveWithItsTimelines() async throws {
         let first = try client(archive: archive)
-        try await running(first) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(first) {
             gateway.tell("id: \(cursor(40).text)\n\n")
             while await first.cursor != cursor(40) { await Task.yield() }
         }
         let second = try client(archive: archive)
-        try await running(second) {
+        try await gateway.running(second) {
             await gateway.wait { $0.resumptions.count == 2 }
             #expect(gateway.read { $0.resumptions[1] } == cursor(40).text)
             #expect(gateway.read { $0.registrations.count } == 1)
@@ -204,11 +179,9 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     @Test func aRestartInAnotherLocaleDrawsEverythingAgain() async throws {
-        try await running(try client(archive: archive)) {
-            await gateway.wait { $0.isBuilt }
-        }
+        try await gateway.running(try client(archive: archive)) {}
         let again = try client(archive: archive) { $0.locale = Locale(identifier: "de") }
-        try await running(again) {
+        try await gateway.running(again) {
             await gateway.wait { $0.rebuilt.count == 4 }
         }
         #expect(provider.builds.withLock { $0.count } == 4)
@@ -225,8 +198,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         let wrong = WidgetInfo(
             kind: panda.kind, family: .systemSmall,
             configuration: ["character": .list(["Unipony", "Spouty"])])
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(client) {
             await client.place([panda, wrong])
         }
         #expect(reported.withLock { $0 } == [wrong])
@@ -236,9 +208,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     /// placeholder and a rebuild.
     @Test(arguments: ["", "{}", #"{"version":9,"checksum":"","timeline":{}}"#, "cut"])
     func whatCannotBeReadIsAPlaceholderAndBuiltAgain(damage: String) async throws {
-        try await running(try client(archive: archive)) {
-            await gateway.wait { $0.isBuilt }
-        }
+        try await gateway.running(try client(archive: archive)) {}
         let home = try home(panda)
         #expect(archive.node(of: panda, at: .now, in: home)?.isText(of: "Power Panda") == true)
         let file = URL(fileURLWithPath: archive.timelinePath(panda))
@@ -246,7 +216,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         try bytes.write(to: file)
         #expect(archive.node(of: panda, at: .now, in: home) == WidgetNode(.redacted))
         #expect(throws: TimelineArchive.Fault.self) { try archive.timeline(of: panda) }
-        try await running(try client(archive: archive)) {
+        try await gateway.running(try client(archive: archive)) {
             await gateway.wait { $0.rebuilt.count == 3 }
         }
         #expect(provider.builds.withLock { $0.count } == 3)
@@ -257,8 +227,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     @Test func whatIsNoLongerPlacedIsNotOnDisk() async throws {
         let client = try client(archive: archive)
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(client) {
             await client.place([unipony])
         }
         #expect(try archive.timeline(of: panda) == nil)
@@ -272,7 +241,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         try FileManager.default.createDirectory(
             atPath: archive.timelinePath(panda), withIntermediateDirectories: true)
         let client = try client(archive: archive)
-        try await running(client) {
+        try await gateway.running(client, waits: false) {
             await gateway.wait { !$0.rebuilt.isEmpty && !$0.failed.isEmpty }
             #expect(gateway.read { ($0.rebuilt.count, $0.failed.count) } == (1, 1))
             #expect(await client.timelines[panda] == nil)
@@ -281,8 +250,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     @Test func aWidgetPlacedLaterIsRegisteredAndBuiltAlone() async throws {
         let client = try client(widgets: [panda])
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(client) {
             await client.place([panda, unipony, unipony])
             await gateway.wait { $0.rebuilt.count == 2 }
             let widgets = gateway.read { $0.registrations.last?.objectValue?["widgets"] }
@@ -299,7 +267,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test func aFirstStartOfflineRegistersNoSetBeforeItsProviderAnswers() async throws {
         provider.refusals.withLock { $0 = 3 }
         let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
-        try await running(client) {
+        try await gateway.running(client) {
             await gateway.wait { $0.registrations.count == 2 }
         }
         let sets = gateway.read { $0.registrations.map { $0.objectValue?["recommendations"] } }
@@ -313,7 +281,6 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     /// Waits until the client knows that its sets are registered.
     private func registeredSets(of client: TimelineClient) async {
-        await gateway.wait { $0.isBuilt }
         while await client.engine?.registered?.recommendations.isEmpty != false {
             await Task.yield()
         }
@@ -322,11 +289,11 @@ final class CharacterProvider: AppIntentTimelineProvider {
     /// The gateway keeps the set it has, and gets the new one once the server can be asked again.
     @Test func recommendationsThatCannotBeFetchedAreAskedForAgain() async throws {
         let client = try client(platform: "watchOS", buildRetryBase: .milliseconds(1))
-        try await running(client) {
+        try await gateway.running(client) {
             await registeredSets(of: client)
             provider.names.withLock { $0 = ["Unipony", "Spouty"] }
             provider.refusals.withLock { $0 = 4 }
-            try gateway.tell(told([], sets: [panda.kind], at: cursor(12)), id: cursor(12))
+            try gateway.tell(claims(sets: [panda.kind], sequence: 12), id: cursor(12))
             await gateway.wait { $0.registrations.count == 3 }
             #expect(provider.refusals.withLock { $0 } == 0)
             let sets = gateway.read { $0.registrations[2].objectValue?["recommendations"] }
@@ -339,12 +306,12 @@ final class CharacterProvider: AppIntentTimelineProvider {
     /// A restart without a network forgets no set, and shows the archived timelines meanwhile.
     @Test func aSetThatCannotBeFetchedAtTheStartIsAsItWas() async throws {
         let first = try client(archive: archive, platform: "watchOS")
-        try await running(first) { await registeredSets(of: first) }
+        try await gateway.running(first) { await registeredSets(of: first) }
         provider.refusals.withLock { $0 = 3 }
         provider.names.withLock { $0 = ["Unipony", "Spouty"] }
         let again = try client(
             archive: archive, platform: "watchOS", buildRetryBase: .milliseconds(1))
-        try await running(again) {
+        try await gateway.running(again) {
             await gateway.wait { $0.registrations.count == 3 }
         }
         let sets = gateway.read { $0.registrations }
@@ -356,7 +323,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         let client = try client(archive: archive, platform: "watchOS") {
             $0.acceptsRequests = true
         }
-        try await running(client) {
+        try await gateway.running(client) {
             await registeredSets(of: client)
             #expect(gateway.read { $0.confirmedSets } == [])
             client.widgetCenter.invalidateConfigurationRecommendations()
@@ -382,7 +349,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
         #expect(gateway.read { $0.rebuilt.count } == 2)
         #expect(try await client(archive: archive).refresh())
         #expect(provider.builds.withLock { $0.count } == 2, "what is fresh was built again")
-        let stale = try gateway.signed(told([panda], at: cursor(11)))
+        let stale = try gateway.signed(claims([panda], sequence: 11))
         gateway.read {
             $0.polled = [
                 "cursor": .string(cursor(11).text), "notifications": [.string(stale)],
@@ -407,32 +374,30 @@ final class CharacterProvider: AppIntentTimelineProvider {
     }
 
     @Test func whatALockHidAtTheStartIsShownAfterwardsAndNotBuiltAgain() async throws {
-        try await running(try client(archive: archive)) {
-            await gateway.wait { $0.isBuilt }
-        }
+        try await gateway.running(try client(archive: archive)) {}
         let again = try client(archive: archive)
         await again.set(lock: .beforeFirstUnlock)
-        try await running(again) {
+        try await gateway.running(again) {
             await gateway.wait { $0.resumptions.count == 2 }
             #expect(await again.timelines.isEmpty)
             await again.set(lock: .unlocked)
             #expect(await again.timelines.count == 2)
             #expect(try await again.shown(panda, in: home(panda)) != nil)
-            try gateway.tell(told([panda], at: cursor(11)), id: cursor(11))
+            try gateway.tell(claims([panda], sequence: 11), id: cursor(11))
             await gateway.wait { $0.rebuilt.count == 3 }
         }
         #expect(provider.builds.withLock { $0.count } == 3)
     }
 
     @Test func pollingDoesWhatStreamingDoes() async throws {
-        let stale = try gateway.signed(told([panda], at: cursor(11)))
+        let stale = try gateway.signed(claims([panda], sequence: 11))
         gateway.read {
             $0.polled = [
                 "cursor": .string(cursor(11).text), "notifications": [.string(stale)],
             ]
         }
         let client = try client(mode: .poll(every: .seconds(3600)))
-        try await running(client) {
+        try await gateway.running(client, waits: false) {
             while await client.cursor != cursor(11) { await Task.yield() }
             await gateway.wait { !$0.acknowledgements.isEmpty }
         }
@@ -449,8 +414,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
 
     @Test func theCenterReloadsWhatTheAppKnowsToBeStale() async throws {
         let client = try client()
-        try await running(client) {
-            await gateway.wait { $0.isBuilt }
+        try await gateway.running(client) {
             client.widgetCenter.reloadTimelines(ofKind: panda.kind)
             await gateway.wait { $0.rebuilt.count == 4 }
             #expect(provider.builds.withLock { $0.count } == 4)

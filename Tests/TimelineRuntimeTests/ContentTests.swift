@@ -11,6 +11,7 @@ private struct BalanceView: View {
         VStack {
             Text(reasons.contains(.privacy) ? "hidden" : "42")
             Text("gold").privacySensitive()
+            Gauge(value: 0.3) { Text("health") }
             Text("Balance").unredacted()
         }
     }
@@ -28,9 +29,7 @@ private struct BalanceView: View {
             on: WidgetDevice(.iOS), state: state, hasContent: hasContent)
     }
 
-    private func text(_ text: String, _ marks: WidgetNode.Marks = []) -> WidgetNode {
-        WidgetNode(.text(text), marks: marks)
-    }
+    private func text(_ text: String) -> WidgetNode { WidgetNode(.text(text)) }
 
     @Test func whatIsSaidNearestToAViewIsHowItLooks() throws {
         let node = try environment().draw {
@@ -67,24 +66,6 @@ private struct BalanceView: View {
         let newer = #"{"text":"a","look":{"sparkle":1,"opacity":0.5}}"#
         let node = try #require(WidgetNode(try JSONValue(parsing: Array(newer.utf8))))
         #expect(node.content == .text("a") && node.style.attributes == [.opacity: .number(0.5)])
-    }
-
-    @Test func buttonsAndTogglesHoldTheIntentAndItsValues() throws {
-        let node = try environment().draw {
-            HStack {
-                Toggle(isOn: true, intent: TapIntent("milk")) { Text("milk") }
-                Button("All", intent: TapIntent("*")).invalidatableContent()
-            }
-        }
-        let call = { (list: String) in
-            IntentCall(intent: "TapIntent", parameters: ["list": .single(list)])
-        }
-        #expect(node.content == .stack(.horizontal, node.parts))
-        #expect(
-            node.parts == [
-                WidgetNode(.toggle(true, call("milk"), label: text("milk"))),
-                WidgetNode(.button(call("*"), label: text("All")), marks: .invalidatable),
-            ])
     }
 
     @Test func viewsMayDependOnConditionsAndLists() throws {
@@ -149,11 +130,12 @@ private struct BalanceView: View {
             }
         }
         let shown = try environment().draw(view).parts.map { $0.parts.map(\.content) }
+        let health = WidgetNode.Content.gauge(0.3, label: text("health"))
         #expect(
             shown == [
-                [.text("hidden"), .redacted, .text("Balance")],
-                [.redacted, .redacted, .text("Balance")],
-                [.text("42"), .text("gold"), .text("Balance")],
+                [.text("hidden"), .redacted, health, .text("Balance")],
+                [.redacted, .redacted, .redacted, .text("Balance")],
+                [.text("42"), .text("gold"), health, .text("Balance")],
             ])
         let hidden = WidgetDeviceState(
             lock: .lockedWithPasscode,
@@ -162,20 +144,8 @@ private struct BalanceView: View {
             BalanceView()
         }
         #expect(locked.parts.map(\.content) == shown[0])
-    }
-
-    @Test func aPlaceholderShowsNothingInParticular() throws {
-        let node = try environment(.systemSmall, at: .homeScreen, .init(), hasContent: false).draw {
-            VStack {
-                Text("turn 3")
-                Gauge(value: 0.3) { Text("health") }
-                Text("Game").unredacted()
-            }
-        }
-        #expect(
-            node.parts == [
-                WidgetNode(.redacted), WidgetNode(.redacted), text("Game", .unredacted),
-            ])
+        let placeholder = try environment(hasContent: false).draw { BalanceView() }
+        #expect(placeholder.parts.map(\.content) == shown[1])
     }
 
     // MARK: The archived form

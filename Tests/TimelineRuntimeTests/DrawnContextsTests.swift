@@ -5,18 +5,6 @@ import WidgetModel
 @testable import TimelineRuntime
 @testable import WidgetViews
 
-private struct DrawnEntry: TimelineEntry {
-    let date: Date
-}
-
-private struct DrawnProvider: AsyncTimelineProvider {
-    func placeholder(in context: Context) -> DrawnEntry { DrawnEntry(date: .distantPast) }
-    func snapshot(in context: Context) async -> DrawnEntry { DrawnEntry(date: .distantPast) }
-    func timeline(in context: Context) async -> Timeline<DrawnEntry> {
-        Timeline(entries: [DrawnEntry(date: .distantPast)], policy: .never)
-    }
-}
-
 private struct DrawnView: View {
     @Environment(\.widgetRenderingMode) var mode
     @Environment(\.colorScheme) var scheme
@@ -39,7 +27,7 @@ private struct DrawnView: View {
         for family in WidgetFamily.allCases {
             let info = WidgetInfo(kind: "k", family: family)
             let runtime = try WidgetDeclarations([
-                StaticConfiguration(kind: "k", provider: DrawnProvider()) { _ in DrawnView() }
+                StaticConfiguration(kind: "k", provider: TapProvider(list: "")) { _ in DrawnView() }
             ])
             let timeline = try await runtime.timeline(of: info)
             for platform in WidgetDevice.Platform.allCases {

@@ -128,15 +128,6 @@ private struct ScoredProvider: AsyncTimelineProvider {
         RelevanceConfiguration(kind: Self.kind, provider: cards) { Text($0.text) }
     }
 
-    private func running(_ client: TimelineClient, _ body: () async throws -> Void) async throws {
-        let run = Task { await client.run() }
-        defer { run.cancel() }
-        await gateway.wait { $0.isBuilt }
-        try await body()
-        run.cancel()
-        await run.value
-    }
-
     private func shown(_ client: TimelineClient, after seconds: Double) async -> [String] {
         await client.smartStack(at: start + seconds).flatMap(\.node.texts)
     }
@@ -152,7 +143,6 @@ private struct ScoredProvider: AsyncTimelineProvider {
     private func tell(_ sequence: UInt64) throws {
         var told = claims(sequence: sequence)
         told.relevance = [Self.kind]
-        told.expires = ScriptedGateway.seconds + 60
         try gateway.tell(told, id: cursor(sequence))
     }
 
@@ -171,7 +161,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
     @Test func nobodyPlacesItAndItIsShownAsOftenAsItIsRelevant() async throws {
         say([("late", 500, 900), ("quest", 0, 1_000), ("never", 700, 700)])
         let client = try client([card])
-        try await running(client) {
+        try await gateway.running(client) {
             let widgets = gateway.read { $0.registrations[0].objectValue?["widgets"]?.arrayValue }
             #expect(widgets?.count == 1)
             let registered = widgets?.first?.objectValue
@@ -192,7 +182,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
         defer { try? FileManager.default.removeItem(atPath: archive.directory) }
         say([("quest", 0, 1_000)])
         let client = try client([card], archive: archive)
-        try await running(client) {
+        try await gateway.running(client) {
             say([("boss", 0, 1_000)])
             try tell(11)
             await gateway.wait { $0.acknowledgedCursor == cursor(11).text }
@@ -211,7 +201,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
     @Test func aProviderThatCannotFetchHoldsTheCursorBack() async throws {
         say([("quest", 0, 1_000)])
         let client = try client([card])
-        try await running(client) {
+        try await gateway.running(client) {
             cards.state.withLock { $0.isUnreachable = true }
             try tell(11)
             while cards.state.withLock({ $0.asked }) < 3 { await Task.yield() }
@@ -227,13 +217,12 @@ private struct ScoredProvider: AsyncTimelineProvider {
     @Test func aRestartShowsWhatIsArchived() async throws {
         defer { try? FileManager.default.removeItem(atPath: archive.directory) }
         say([("quest", 0, 1_000)])
-        try await running(try client([card], archive: archive)) {}
+        try await gateway.running(try client([card], archive: archive)) {}
         let again = try client([card], archive: archive)
-        let run = Task { await again.run() }
-        await gateway.wait { $0.resumptions.count == 2 }
-        #expect(await shown(again, after: 0) == ["quest 172"])
-        run.cancel()
-        await run.value
+        try await gateway.running(again) {
+            await gateway.wait { $0.resumptions.count == 2 }
+            #expect(await shown(again, after: 0) == ["quest 172"])
+        }
         #expect(cards.state.withLock { $0.asked } == 1)
     }
 
@@ -244,7 +233,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
             kind: "trains", family: .accessoryRectangular, intent: ChooseCard("A"))
         let client = try client(
             [card.associatedKind("trains"), trains(TrainProvider([:]))], placed: [placed])
-        try await running(client) {
+        try await gateway.running(client) {
             #expect(await shown(client, after: 0) == ["quest 172"])
             #expect(await shown(client, after: 1_000) == ["A"])
         }
@@ -262,7 +251,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
             WidgetInfo(kind: "trains", family: .accessoryRectangular, intent: ChooseCard($0))
         }
         let client = try client([trains(provider)], placed: placed)
-        try await running(client) {
+        try await gateway.running(client) {
             while await client.relevance["trains"] == nil { await Task.yield() }
             #expect(await shown(client, after: -1) == ["A", "B", "C"])
             #expect(await shown(client, after: 0) == ["B", "A", "C"])
@@ -295,7 +284,7 @@ private struct ScoredProvider: AsyncTimelineProvider {
                 widget("c", [(0, -1, 0)]), card,
             ], placed: ["c", "a", "b"].map { WidgetInfo(kind: $0, family: .systemSmall) },
             platform: "iOS")
-        try await running(client) {
+        try await gateway.running(client) {
             #expect(await shown(client, after: 0) == ["b", "a", "c"])
             #expect(await shown(client, after: 600) == ["a", "b", "c"])
             #expect(await shown(client, after: 900) == ["b", "c", "a"])

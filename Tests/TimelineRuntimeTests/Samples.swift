@@ -48,8 +48,8 @@ func claims(
     _ widgets: [WidgetInfo] = [], sets: [String] = [], all: Bool = false, sequence: UInt64 = 1
 ) -> ReloadNotification {
     ReloadNotification(
-        issuer: "https://gateway", audience: "com.mygame", issuedAt: 0, expires: .max,
-        id: "n\(sequence)", sequence: sequence,
+        issuer: "https://gateway", audience: "com.mygame", issuedAt: 0,
+        expires: ScriptedGateway.seconds + 3_600, id: "n\(sequence)", sequence: sequence,
         reload: widgets.map { info in
             .init(
                 kind: info.kind,

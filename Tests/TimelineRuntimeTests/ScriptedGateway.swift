@@ -1,6 +1,7 @@
 import GatewaySigning
 import Synchronization
 import TimelineGatewayClient
+import TimelineRuntime
 import WidgetModel
 
 /// A gateway in memory that answers registrations, streams and acknowledgements as a test decides.
@@ -85,6 +86,20 @@ final class ScriptedGateway: GatewayConnection {
             if isMet || Task.isCancelled { return }
             await Task.yield()
         }
+    }
+
+    /// Runs a client while `body` watches it, then stops it.
+    ///
+    /// - Parameter waits: Whether `body` begins when every widget is built.
+    func running(
+        _ client: TimelineClient, waits: Bool = true, _ body: () async throws -> Void
+    ) async throws {
+        let run = Task { await client.run() }
+        defer { run.cancel() }
+        if waits { await wait { $0.isBuilt } }
+        try await body()
+        run.cancel()
+        await run.value
     }
 
     func signed(_ claims: ReloadNotification) throws -> String {

@@ -84,10 +84,7 @@ private struct BridgeView: View {
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
             archive: ClientArchive(directory: directory))
-        let run = Task { await client.run() }
-        await gateway.wait { $0.isBuilt }
-        run.cancel()
-        await run.value
+        try await gateway.running(client) {}
     }
 
     private func show(_ arguments: String...) throws -> [WidgetReport] {
@@ -137,17 +134,6 @@ private struct BridgeView: View {
         #expect(locked.state == (isHidden ? .placeholder : .fresh))
         #expect(locked.text.contains("25 %") != isHidden)
         #expect(try show().first?.state == .fresh)
-        let onMac = try #require(
-            try show("--location", "iPhoneWidgetsOnMac").first)
-        #expect((onMac.state == .hidden) == isHidden, "protected widgets are not for a Mac")
-    }
-
-    @Test func aLaterMomentShowsALaterEntry() async throws {
-        try await build()
-        let report = try #require(
-            try ShowCommand.parse([directory, "--at", "2026-01-31T13:00:00Z"]).reports().first)
-        #expect(report.text.contains("New") && !report.text.contains("Old"))
-        #expect(report.nextEntry == nil)
     }
 
     @Test func aWidgetThatNobodyPlacesIsDrawnAsOftenAsItIsRelevant() async throws {

@@ -19,9 +19,11 @@ import WidgetModel
 
     init() throws { gateway = try ScriptedGateway() }
 
-    private func environment(_ lock: DeviceLock = .unlocked) throws -> WidgetEnvironment {
+    private func environment(
+        _ lock: DeviceLock = .unlocked, at location: WidgetLocation = .homeScreen
+    ) throws -> WidgetEnvironment {
         try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS),
+            of: info, with: WidgetTraits(), at: location, on: WidgetDevice(.iOS),
             state: WidgetDeviceState(lock: lock))
     }
 
@@ -58,19 +60,11 @@ import WidgetModel
 
     private static let link = URL(string: "tasks://news")
 
-    private func running(_ client: TimelineClient, _ body: () async throws -> Void) async throws {
-        // A test may run two clients, one after the other.
-        let before = gateway.read { $0.rebuilt.count }
-        let run = Task { await client.run() }
-        defer { run.cancel() }
-        await gateway.wait { $0.rebuilt.count > before && $0.stream != nil }
-        try await body()
-        run.cancel()
-        await run.value
+    private func isOn(_ client: TimelineClient) async throws -> Bool? {
+        isOn(try await client.shown(info, in: environment()))
     }
 
-    private func isOn(_ client: TimelineClient) async throws -> Bool? {
-        let shown = try await client.shown(info, in: environment())
+    private func isOn(_ shown: ShownWidget?) -> Bool? {
         guard case .toggle(let isOn)? = shown?.node.control(of: call) else { return nil }
         return isOn
     }
@@ -96,7 +90,7 @@ import WidgetModel
 
     @Test func aToggleShowsItsNewStateAtOnceAndThenTheTrueOne() async throws {
         let client = try client()
-        try await running(client) {
+        try await gateway.running(client) {
             let gate = holdPerform()
             #expect(try await isOn(client) == false)
             let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
@@ -118,7 +112,7 @@ import WidgetModel
             guard case .interactionFailed(_, let reason) = event else { return }
             reasons.withLock { $0.append(reason) }
         }
-        try await running(client) {
+        try await gateway.running(client) {
             tasks.state.withLock { $0.failure = "not synchronised" }
             try await client.interact(with: call, of: info, in: environment())
             #expect(try await isOn(client) == false)
@@ -136,7 +130,7 @@ import WidgetModel
 
     @Test func aServerThatDoesNotAnswerIsGivenUp() async throws {
         let client = try client(timeout: .milliseconds(20))
-        try await running(client) {
+        try await gateway.running(client) {
             let gate = holdPerform()
             let tap = Task { try await client.interact(with: call, of: info, in: environment()) }
             try await eventually("the failure is shown") {
@@ -152,7 +146,7 @@ import WidgetModel
 
     @Test func whatIsNotShownOrLockedIsNotPerformed() async throws {
         let client = try client()
-        try await running(client) {
+        try await gateway.running(client) {
             await #expect(throws: InteractionRefusal.notShown) {
                 try await client.interact(
                     with: IntentCall(TapIntent("another's")), of: info, in: environment())
@@ -181,7 +175,7 @@ import WidgetModel
                 processes.withLock { $0.append(process) }
             }
         }
-        try await running(client) {
+        try await gateway.running(client) {
             try await client.interact(with: appCall, of: info, in: environment())
             try await settle(client)
             #expect(try await isOn(client) == true)
@@ -199,7 +193,7 @@ import WidgetModel
     /// The app's code must not run in the extension, because it would find none of its data there.
     @Test func withoutAnAppItsIntentsFailAndTheTimelineIsReloadedAllTheSame() async throws {
         let client = try client()
-        try await running(client) {
+        try await gateway.running(client) {
             try await client.interact(with: appCall, of: info, in: environment())
             #expect(
                 try await says(
@@ -216,8 +210,7 @@ import WidgetModel
         let client = try client(app: app, widgets: [info, wide])
         let wideEnvironment = try WidgetContextRules().environment(
             of: wide, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
-        try await running(client) {
-            await gateway.wait { $0.rebuilt.count == 2 }
+        try await gateway.running(client) {
             try await client.open(info, in: environment())
             // A small widget is one place to tap.
             try await client.open(info, at: Self.link, in: environment())
@@ -234,7 +227,8 @@ import WidgetModel
         #expect(opened.map(\.url?.absoluteString) == [widgetURL, widgetURL, "tasks://news"])
         #expect(opened.map(\.widget) == [info, info, wide])
         let alone = try self.client()
-        try await running(alone) {
+        try await gateway.running(alone) {
+            await gateway.wait { $0.rebuilt.count > 2 }
             await #expect(throws: WidgetFailure.self) {
                 try await alone.open(info, in: environment())
             }
@@ -243,7 +237,7 @@ import WidgetModel
 
     @Test func theChangeThatComesBackIsNotBuiltAgain() async throws {
         let client = try client()
-        try await running(client) {
+        try await gateway.running(client) {
             gateway.read {
                 $0.polled = ["cursor": .string(cursor(11).text), "notifications": []]
             }
@@ -251,9 +245,7 @@ import WidgetModel
             try await eventually("reloaded") { tasks.state.withLock { $0.builds } >= 2 }
             await gateway.wait { $0.rebuilt.count == 2 }
             for sequence in [UInt64(11), 12] {
-                var told = claims([info], sequence: sequence)
-                told.expires = ScriptedGateway.seconds + 60
-                try gateway.tell(told, id: cursor(sequence))
+                try gateway.tell(claims([info], sequence: sequence), id: cursor(sequence))
             }
             try await eventually("both changes are told") { await client.cursor == cursor(12) }
             #expect(tasks.state.withLock { $0.builds } == 3)
@@ -299,5 +291,74 @@ import WidgetModel
         #expect(interactions.isEmpty)
         #expect(
             interactions.performed(call, of: info, failure: nil, now: .zero) == [.reload])
+    }
+
+    // MARK: Review interactions in iPhone widgets on Mac
+
+    /// Runs an iPhone, and a Mac beside it that shows its widget.
+    private func mirroring(
+        _ body: (TimelineClient, MirroredWidgets) async throws -> Void
+    ) async throws {
+        let phone = try client()
+        try await gateway.running(phone) {
+            let mac = MirroredWidgets(host: phone)
+            await mac.receive(try #require(await phone.timelines[info]))
+            try await body(phone, mac)
+        }
+    }
+
+    private func shown(_ mac: MirroredWidgets) async throws -> ShownWidget? {
+        try await mac.shown(info, in: environment(at: .iPhoneWidgetsOnMac))
+    }
+
+    private func isOn(_ mac: MirroredWidgets) async throws -> Bool? {
+        isOn(try await shown(mac))
+    }
+
+    private func tap(_ mac: MirroredWidgets) async throws {
+        try await mac.interact(with: call, of: info, in: environment(at: .iPhoneWidgetsOnMac))
+    }
+
+    @Test func anIPhonePerformsForAMacThatShowsItsTimeline() async throws {
+        try await mirroring { phone, mac in
+            let gate = holdPerform()
+            #expect(try await isOn(mac) == false)
+            let use = Task { try await tap(mac) }
+            try await eventually("the toggle is on") { try await isOn(mac) == true }
+            #expect(try await shown(mac)?.isUpdating == true)
+            gate.yield()
+            try await use.value
+            #expect(try await isOn(mac) == true)
+            #expect(try await shown(mac)?.isUpdating == false)
+            #expect(tasks.state.withLock { $0.builds } == 2)
+            #expect(tasks.state.withLock { $0.performed } == 1)
+            #expect(await phone.rebuildWaiters.isEmpty)
+        }
+    }
+
+    @Test func whatAnIPhoneCannotDoIsTakenBackOnItsMacWithTheReason() async throws {
+        try await mirroring { phone, mac in
+            tasks.state.withLock { $0.failure = "not synchronised" }
+            try await tap(mac)
+            #expect(try await isOn(mac) == false)
+            #expect(try await shown(mac)?.node.texts.contains("not synchronised") == true)
+            await phone.set(lock: .lockedWithPasscode)
+            try await tap(mac)
+            #expect(tasks.state.withLock { $0.performed } == 1)
+            let texts = try await shown(mac)?.node.texts
+            #expect(texts?.contains(InteractionRefusal.locked.description) == true)
+        }
+    }
+
+    @Test func anIPhoneThatStopsLeavesNoMacWaiting() async throws {
+        try await mirroring { phone, mac in
+            tasks.state.withLock { state in
+                // The widget is removed while its intent runs.
+                state.onPerform = { await phone.place([]) }
+            }
+            try await tap(mac)
+            #expect(try await isOn(mac) == false)
+            #expect(await phone.rebuildWaiters.isEmpty)
+        }
     }
 }

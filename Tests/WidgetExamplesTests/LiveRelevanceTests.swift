@@ -55,16 +55,8 @@ private struct BossProvider: RelevanceEntriesProvider {
         """
 
     @Test func aChangeOnTheServerChangesTheSmartStack() async throws {
-        let gateway = try GatewayProcess()
-        let backend = try gateway.token(app: Self.app, scope: "catalog:write changes:write")
-        let put = try gateway.http().request(
-            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")], body: Self.catalog)
-        try #require(put.status == 201, "\(put.text)")
-
-        let token = try gateway.token(app: Self.app, scope: "client", sub: "my-watch")
-        let connection = try CurlConnection(
-            .init(gateway: gateway.url, caFile: gateway.ca, bearerToken: { token }))
+        let backend = try Backend(GatewayProcess(), app: Self.app, catalog: Self.catalog)
+        let connection = try backend.connection(of: "my-watch")
         let (events, continuation) = AsyncStream.makeStream(of: TimelineClientEvent.self)
         var configuration = try #require(
             TimelineClientConfiguration(
@@ -95,12 +87,7 @@ private struct BossProvider: RelevanceEntriesProvider {
         #expect(await client.smartStack().map(\.node) == [WidgetNode(.text("Troll"))])
 
         bosses.withLock { $0 = ["Dragon", "Troll"] }
-        let event = CloudEvent(
-            source: "game", id: "1", change: Change(entity: "Boss", id: "2", operation: .insert))
-        let post = try gateway.http().request(
-            "POST", "/v1/apps/\(Self.app)/changes", token: backend,
-            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
-        try #require(post.status == 202, "\(post.text)")
+        try backend.post(Change(entity: "Boss", id: "2", operation: .insert))
         await rebuilt()
         let names = await client.smartStack().map(\.node.content)
         #expect(Set(names) == [.text("Dragon"), .text("Troll")])

@@ -25,63 +25,41 @@ private struct NumberProvider: AsyncTimelineProvider {
     private static let app = "com.mygame"
     private static let kinds = ["first", "second"]
 
+    private static let catalog = """
+        app: com.mygame
+        entities: { first: {}, second: {} }
+        widgets:
+          - kind: first
+            configuration: static
+            families: [systemSmall]
+            dependsOn: [{ entity: first }]
+          - kind: second
+            configuration: static
+            families: [systemSmall]
+            dependsOn: [{ entity: second }]
+        """
+
     /// A gateway, its client and the client's files.
     private final class World {
-        let gateway: GatewayProcess
-        let backend: String
-        let token: String
+        var backend: Backend
         let place: String
-        /// The gateway that is running now.
-        var current: GatewayProcess
 
         init() throws {
-            gateway = try GatewayProcess()
-            current = gateway
             place = try GatewayProcess.temporaryDirectory()
-            backend = try gateway.token(
-                app: RestoredRegistrationTests.app,
-                scope: "catalog:write changes:write clients:write")
-            token = try gateway.token(
-                app: RestoredRegistrationTests.app, scope: "client", sub: "phone")
-            let entities = RestoredRegistrationTests.kinds.map { "  \($0): {}" }
-            let widgets = RestoredRegistrationTests.kinds.map {
-                """
-                  - kind: \($0)
-                    configuration: static
-                    families: [systemSmall]
-                    dependsOn: [{ entity: \($0) }]
-                """
-            }
-            let put = try gateway.http().request(
-                "PUT", "/v1/apps/\(RestoredRegistrationTests.app)/catalog", token: backend,
-                headers: [("Content-Type", "application/yaml")],
-                body: """
-                    app: \(RestoredRegistrationTests.app)
-                    entities:
-                    \(entities.joined(separator: "\n"))
-                    widgets:
-                    \(widgets.joined(separator: "\n"))
-                    """)
-            try #require(put.status == 201, "\(put.text)")
-        }
-
-        deinit { try? FileManager.default.removeItem(atPath: place) }
-
-        func connection() throws -> CurlConnection {
-            let token = token
-            return try CurlConnection(
-                .init(gateway: current.url, caFile: current.ca, bearerToken: { token }))
+            backend = try Backend(
+                GatewayProcess(), app: RestoredRegistrationTests.app,
+                catalog: RestoredRegistrationTests.catalog)
         }
 
         func backUp() throws {
-            try run("backup", "--data", gateway.data, "--to", place + "/copy")
+            try run("backup", "--data", backend.gateway.data, "--to", place + "/copy")
         }
 
         /// Restores the gateway from its backup; the changes after the backup are lost.
         func restore() throws {
-            gateway.kill()
+            backend.gateway.kill()
             try run("restore", "--from", place + "/copy", "--data", place + "/data")
-            current = try GatewayProcess(data: place + "/data")
+            backend.gateway = try GatewayProcess(data: place + "/data")
         }
 
         private func run(_ arguments: String...) throws {
@@ -90,24 +68,7 @@ private struct NumberProvider: AsyncTimelineProvider {
             try #require(exit == .status(0), "\(output)")
         }
 
-        func change(_ entity: String, _ id: String) throws {
-            let answer = try current.http().request(
-                "POST", "/v1/apps/\(RestoredRegistrationTests.app)/changes", token: backend,
-                headers: [("Content-Type", "application/cloudevents+json")],
-                body: JSONValue.object([
-                    "specversion": "1.0", "type": "changed", "source": "test", "id": .string(id),
-                    "data": ["entity": .string(entity)],
-                ]).text)
-            try #require(answer.status == 202, "\(answer.text)")
-        }
-
-        func registeredKinds() throws -> [String] {
-            let answer = try current.http().request(
-                "GET", "/v1/apps/\(RestoredRegistrationTests.app)/clients/phone", token: backend)
-            return (answer["widgets"]?.arrayValue ?? []).compactMap {
-                $0.objectValue?["kind"]?.stringValue
-            }.sorted()
-        }
+        func registeredKinds() throws -> [String] { try backend.registeredKinds(of: "phone") }
     }
 
     @Test func theClientRegistersAgain() async throws {
@@ -120,7 +81,7 @@ private struct NumberProvider: AsyncTimelineProvider {
                     app: Self.app, client: "phone", platform: "iOS",
                     widgets: kinds.map { WidgetInfo(kind: $0, family: .systemSmall) }))
             configuration.mode = .poll(every: .seconds(900))
-            let connection = try world.connection()
+            let connection = try world.backend.connection(of: "phone")
             let client = TimelineClient(
                 configuration: configuration,
                 widgets: try WidgetDeclarations(
@@ -145,7 +106,7 @@ private struct NumberProvider: AsyncTimelineProvider {
         let world = try World()
 
         func client(_ kinds: [String]) throws -> GatewayClient {
-            let connection = try world.connection()
+            let connection = try world.backend.connection(of: "phone")
             let made = GatewayClient(
                 app: Self.app, client: "phone", connection: connection,
                 verifier: PublishedKeyVerifier(connection: connection, app: Self.app),
@@ -170,7 +131,7 @@ private struct NumberProvider: AsyncTimelineProvider {
                 of: ConfiguredWidget(kind: kind, family: "systemSmall"), build: { 1 })
         }
         #expect(try world.registeredKinds() == Self.kinds)
-        try world.change("second", "1")
+        try world.backend.post(Change(entity: "second"))
         let stale = try await extensionClient.stale()
         #expect(stale.timelines == ["second"])
     }

@@ -8,6 +8,7 @@ import WidgetModel
 /// daemon: whatever is killed, no other process loses what it knows.
 @Suite(.serialized, .timeLimit(.minutes(30))) struct TwoProcessesTests {
     private static let app = "com.example.lamp"
+    private static let kinds = ["com.example.lamp.light", "com.example.lamp.room"]
     private static let catalog = """
         app: com.example.lamp
         entities: { Lamp: {}, Room: {} }
@@ -26,14 +27,13 @@ import WidgetModel
         """
 
     private let gateway: GatewayProcess
-    private let backend: String
+    private let backend: Backend
     private let directory: String
     private let environment: [String: String]
 
     init() throws {
         gateway = try GatewayProcess()
-        backend = try gateway.token(
-            app: Self.app, scope: "catalog:write changes:write clients:write", sub: "backend")
+        backend = try Backend(gateway, app: Self.app, catalog: Self.catalog)
         directory = try GatewayProcess.temporaryDirectory()
         environment = [
             "TIMELINE_GATEWAY_URL": gateway.url, "TIMELINE_GATEWAY_CA": gateway.ca,
@@ -41,10 +41,6 @@ import WidgetModel
                 app: Self.app, scope: "client", sub: "my-phone"),
             "TIMELINE_CLIENT_ARCHIVE": directory + "/archive", "LAMP": directory,
         ]
-        let put = try gateway.http().request(
-            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")], body: Self.catalog)
-        try #require(put.status == 201, "\(put.text)")
     }
 
     // MARK: Processes
@@ -92,17 +88,9 @@ import WidgetModel
 
     // MARK: Results
 
-    /// Returns the registration that the gateway has; `nil` when it has none.
-    private func registration() throws -> JSONObject? {
-        let answer = try gateway.http().request(
-            "GET", "/v1/apps/\(Self.app)/clients/my-phone", token: backend)
-        return answer.status == 200 ? try JSONValue(parsing: answer.body).objectValue : nil
-    }
-
     private func expectRegistered(push: String, control: String?) throws {
-        let registration = try #require(try registration())
-        let kinds = (registration["widgets"]?.arrayValue ?? []).map { $0.objectValue?["kind"] }
-        #expect(kinds == ["com.example.lamp.light", "com.example.lamp.room"])
+        let registration = try #require(try backend.registration(of: "my-phone"))
+        #expect(try backend.registeredKinds(of: "my-phone") == Self.kinds)
         let delivery = (registration["delivery"]?.arrayValue ?? []).compactMap(\.objectValue)
         #expect(delivery.map { $0["type"] } == ["stream", "apns"])
         #expect(delivery.last?["token"] == masked(push), "\(delivery)")
@@ -116,14 +104,7 @@ import WidgetModel
         return .string(text.prefix(8) + "…")
     }
 
-    private func change() throws {
-        let event = CloudEvent(
-            source: "lamp", id: UUID().uuidString, change: Change(entity: "Lamp"))
-        let answer = try gateway.http().request(
-            "POST", "/v1/apps/\(Self.app)/changes", token: backend,
-            headers: [("Content-Type", "application/cloudevents+json")], body: event.json.text)
-        try #require(answer.status == 202, "\(answer.text)")
-    }
+    private func change() throws { try backend.post(Change(entity: "Lamp")) }
 
     /// Returns whether the archive shows the lamp as lit; `nil` while it has no timeline of it.
     private func isShownLit() throws -> Bool? {
@@ -149,7 +130,7 @@ import WidgetModel
     @Test func theAppInteractsAndTheExtensionBuilds() throws {
         // The app runs before the extension: its data waits in the archive.
         try run("push", "1-token")
-        #expect(try registration() == nil)
+        #expect(try backend.registration(of: "my-phone") == nil)
         let widgets = try start("extension")
         try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
         try wait(for: "the room", of: widgets) { builds() == [1, 1] }
@@ -194,7 +175,7 @@ import WidgetModel
     }
 
     @Test func whatADeviceDoesReachesTheExtensionAndTheApp() throws {
-        let (light, room) = ("com.example.lamp.light", "com.example.lamp.room")
+        let (light, room) = (Self.kinds[0], Self.kinds[1])
         var widgets = try start("extension")
         try wait(for: "the first timelines", of: widgets) { try isShownLit() == false }
         try wait(for: "the room", of: widgets) { builds() == [1, 1] }
@@ -215,11 +196,13 @@ import WidgetModel
         // Only the app rings; it does not run yet.
         try use("tap", "--kind", room)
         #expect(lines("bell") == 0)
+        let before = builds()[0]
         let app = try start("listen")
         try wait(for: "the app", of: app) {
             try use("tap", "--kind", room)
             return lines("bell") > 0
         }
+        try wait(for: "what the app reloads", of: widgets) { builds()[0] == before + 1 }
         #expect(try use("gallery").contains(light), "the app was launched")
         try use("open", "--kind", room)
         #expect(lines("opened") == 1)
@@ -236,21 +219,19 @@ import WidgetModel
                 GatewayProcess.program(named: "lamp-processes"), [name],
                 environment: environment.merging(own) { $1 })
         }
-        func kinds() throws -> [String] {
-            try (registration()?["widgets"]?.arrayValue ?? [])
-                .compactMap { $0.objectValue?["kind"]?.stringValue }.sorted()
+        func isRegistered() throws -> Bool {
+            try backend.registeredKinds(of: "my-phone") == Self.kinds
         }
-        let both = ["com.example.lamp.light", "com.example.lamp.room"]
         var programs = try [start("light"), start("room")]
         try wait(for: "both", of: programs[0]) {
-            try kinds() == both && builds().allSatisfy { $0 > 0 }
+            try isRegistered() && builds().allSatisfy { $0 > 0 }
         }
         programs[0].kill()
         programs[0] = try start("light")
         let before = builds()[0]
         try change()
         try wait(for: "the lamp", of: programs[0]) { builds()[0] > before }
-        #expect(try kinds() == both)
+        #expect(try isRegistered())
         withExtendedLifetime(programs) {}
     }
 
