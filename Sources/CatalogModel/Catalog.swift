@@ -78,7 +78,11 @@ public struct ParameterType: Sendable, Hashable {
     /// Returns whether a chosen value can be of the type. Every text can be a `Date`, a case or an
     /// entity here: only the app knows which are.
     public func accepts(_ value: ParameterValue) -> Bool {
-        if case .list = value, !isArray { return false }
+        switch value {
+        case .unset: return true
+        case .single: if isArray { return false }
+        case .list: if !isArray { return false }
+        }
         return value.texts.allSatisfy { text in
             switch name {
             case "Int": Int(text) != nil

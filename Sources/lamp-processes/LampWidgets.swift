@@ -32,6 +32,8 @@ struct RingBell: AppIntent {
 
     func perform() async throws -> some IntentResult {
         try Lamp.current.note("bell", "rung by \(CommandLine.arguments[1])")
+        // In the app's process, whose listener leads to the extension.
+        WidgetCenter.shared.reloadTimelines(ofKind: LightWidget.kind)
         return .result()
     }
 }

@@ -48,8 +48,8 @@ struct ExtensionCommand: AsyncParsableCommand {
     @Option(help: "The id of a placed control to tap.")
     var id: String?
 
-    @Flag(help: "Whether the app is in the foreground now.")
-    var foreground = false
+    @Flag(inversion: .prefixedNo, help: "Whether the app is in the foreground from now on.")
+    var foreground: Bool?
 
     @Option(help: "What changed in the system, such as locale.")
     var changed: ReloadReason.SystemChange?
@@ -72,7 +72,7 @@ struct ExtensionCommand: AsyncParsableCommand {
                 let (widget, environment) = try shown(at: place)
                 try await connection.open(widget, in: environment)
             case .device:
-                let activity: AppActivity = foreground ? .foreground : []
+                let activity = foreground.map { $0 ? AppActivity.foreground : [] }
                 try await connection.set(activity: activity, changed: changed)
             case .tap:
                 if let id { return try await connection.useControl(id) }
@@ -100,7 +100,7 @@ struct ExtensionCommand: AsyncParsableCommand {
     private func shown(at location: WidgetLocation) throws -> (WidgetInfo, WidgetEnvironment) {
         let placed = try PlacedSelection(directory, kind: kind, family: family)
         guard let widget = placed.widgets.first?.widget else {
-            throw ValidationError("no widget is placed in \(directory)")
+            throw ValidationError("no widget is placed in \(directory); for a control use --id")
         }
         let environment = try WidgetContextRules().environment(
             of: widget, with: placed.archive.traits(of: widget), at: location, on: placed.device)

@@ -19,13 +19,12 @@ struct ShowCommand: ParsableCommand {
             only in the Smart Stack is shown once for each time the Smart Stack shows it. The \
             placed controls come last, unless a location, a family or --locked is given.
 
-            In place of an archive it draws the file of a `#Preview`, whose name ends in .timeline.
+            In place of an archive it draws the file of a `#Preview`.
 
             As a picture, a widget has the size of its family, the colours of its rendering mode, \
             and the scale of StandBy and CarPlay. Fonts and symbols are similar to the platform's, \
             not the same; shadows, filters, changes of scale, the aspect ratios of images, \
-            priorities in a layout and the spacing of letters and lines are left out. A page shows \
-            several widgets; with --gallery, each in all its contexts. `timelinectl preview` serves \
+            priorities in a layout and the spacing of letters and lines are left out. A page shows several widgets; with --gallery, each in all its contexts. `timelinectl preview` serves \
             that page while the widgets change.
 
             Examples:

@@ -47,6 +47,19 @@ struct Line: WidgetConfigurationIntent, ControlConfigurationIntent, GatewayInten
         }
         _ = try? await connection.send(GatewayRequest(target: "/"))
         precondition(begun.last?.isCancelled == true, "an answer that is not HTTP goes on")
+        let failures: [(URLError.Code, ConnectionError.Code)] = [
+            (.timedOut, .timedOut), (.cannotFindHost, .unresolved), (.cancelled, .cancelled),
+            (.serverCertificateUntrusted, .notTrusted), (.unknown, .broken),
+        ]
+        for (failure, code) in failures {
+            answer = { _ in throw URLError(failure) }
+            do throws(ConnectionError) {
+                _ = try await connection.send(GatewayRequest(target: "/"))
+                preconditionFailure("nothing is thrown for \(failure)")
+            } catch {
+                precondition(error.code == code, "\(failure) is called \(error.code.rawValue)")
+            }
+        }
     }
 
     static func expect(_ calls: [String], control: String, for content: StaleContent) {

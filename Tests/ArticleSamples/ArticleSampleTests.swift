@@ -123,6 +123,10 @@ private struct CallingProvider: TimelineProvider {
     using: SelectCharacterIntent(character: CharacterDetail.allCharacters[1]),
     widget: { CharacterDetailWidget() }, timelineProvider: { CharacterDetailProvider() })
 
+#Preview(
+    "Game", as: .systemSmall, widget: { GameStatusWidget() },
+    timelineProvider: { GameStatusProvider() })
+
 /// The articles' samples at work: placed, built, drawn, tapped and previewed.
 @Suite struct ArticleSampleTests {
     private let character = WidgetInfo(
@@ -324,6 +328,7 @@ private struct CallingProvider: TimelineProvider {
         var wrong = character
         wrong.configuration = ["character": .list(["a"]), "hero": .single("b")]
         #expect(runtime.faults(of: wrong).map(\.parameter) == ["character", "hero"])
+        #expect(wrong.id == wrong && wrong.id != character.id, "a list tells them apart")
     }
 
     /// "Access customized values in your app": the intent of a tapped widget, without waiting.
@@ -478,6 +483,7 @@ private struct CallingProvider: TimelineProvider {
         #expect(
             drawn == [
                 "EmojiRangerWidget-systemMedium.timeline": WidgetNode(.text("🐳")),
+                "Game-systemSmall.timeline": WidgetNode(.text("Your turn")),
                 "Unipony-systemSmall.timeline": WidgetNode(.text("🦄")),
             ])
     }

@@ -152,6 +152,18 @@ import Testing
         #expect(drawn(l031()).content == .image("heart"))
     }
 
+    /// Cells fill as many columns as fit, row by row; or the stated rows, column by column.
+    @Test func lazyGridsHaveRowsAndColumns() {
+        func rows(_ grid: some View) -> [[WidgetNode.Content]] {
+            drawn(grid).parts.map { $0.parts.map(\.content) }
+        }
+        let cells = ForEach(0..<5) { Text("\($0)") }
+        let down = LazyVGrid(columns: [GridItem(.adaptive(minimum: 40))]) { cells }
+        #expect(rows(down) == [[.text("0"), .text("1"), .text("2")], [.text("3"), .text("4")]])
+        let across = LazyHGrid(rows: [GridItem(), GridItem(.fixed(20))]) { cells }
+        #expect(rows(across) == [[.text("0"), .text("2"), .text("4")], [.text("1"), .text("3")]])
+    }
+
     @Test func textsAreTranslatedForTheLocaleOfTheirView() throws {
         var catalog = StringCatalog()
         let file = #"""
@@ -236,6 +248,11 @@ import Testing
         #expect(L112.parameterDeclarations.map(\.type) == [.url, .date])
         let visit = try await L112.resolved(from: ["site": .single("https://example.com")])
         #expect(visit.site?.host() == "example.com" && visit.day == nil)
+        var walk = L120()
+        walk.distance = Measurement(value: 1.5, unit: UnitLength.kilometers)
+        #expect(walk.parameters == ["distance": .single("1500")], "of the base unit")
+        #expect(try await L120.resolved(from: walk.parameters).distance == walk.distance)
+        #expect(L120.parameterDeclarations.map(\.type) == [.number])
         #expect(L113.parameterSummary.sentence == "Show ${City}")
         #expect(SelectCharacterIntent.parameterSummary.sentence.isEmpty)
         #expect(L114.parameterType == .choice(["1", "2"]))

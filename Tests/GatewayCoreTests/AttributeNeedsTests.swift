@@ -91,8 +91,14 @@ import WidgetModel
             [["entity": "F"]], parameters: types.map { ["name": .string($0), "type": .string($1)] })
         func warned(_ parameters: [String: ParameterValue]) -> [String] {
             var warnings = Faults()
-            rules.addWarnings(about: client([widget(parameters)]), to: &warnings)
-            return warnings.list.map { "\($0.place) \($0.message)" }
+            let set = RecommendationSet(
+                kind: "k", items: [.init(parameters: parameters, description: "")])
+            rules.addWarnings(
+                about: client([widget(parameters)], recommendations: [set]), to: &warnings)
+            let inSet = warnings.list.filter { $0.place.hasPrefix("recommendations[0].items[0].") }
+            let list = warnings.list.filter { $0.place.hasPrefix("widgets[0].") }
+            #expect(inSet.map(\.message) == list.map(\.message))
+            return list.map { "\($0.place) \($0.message)" }
         }
         let right: [String: ParameterValue] = [
             "s": .single("1"), "i": .unset, "d": .single("1e3"), "b": .single("true"),

@@ -33,19 +33,4 @@ import Testing
         #expect(EntrySequence(dates: [0, 10, 300, 301].map(date)).shortestSpacing == 1)
         #expect(EntrySequence(dates: [date(5)]).shortestSpacing == nil)
     }
-
-    @Test func aTimelineShowsWhatItsSequenceSays() {
-        struct Numbered: TimelineEntry {
-            var date: Date
-            var number: Int
-        }
-        let entries = [(600, 0), (0, 1), (600, 2)].map {
-            Numbered(date: date($0.0), number: $0.1)
-        }
-        let timeline = AnyTimeline(Timeline(entries: entries, policy: .never))
-        let shown = [-1, 0, 599, 600].map { second in
-            (timeline.entry(at: date(second)) as? Numbered)?.number
-        }
-        #expect(shown == [nil, 1, 1, 2])
-    }
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import GatewayTestSupport
 import Synchronization
@@ -6,6 +7,7 @@ import WidgetModel
 
 @testable import TimelineRuntime
 @testable import WidgetViews
+@testable import timelinectl
 
 private struct RoomIntent: ControlConfigurationIntent {
     static let title: LocalizedStringResource = "Room"
@@ -19,6 +21,11 @@ private struct RoomProvider: AppIntentControlValueProvider {
         guard let room = configuration.room else { throw TestFailure("no room") }
         return room
     }
+}
+
+private struct TaskLabel: View {
+    @Environment(\.levelOfDetail) private var detail
+    var body: some View { Text(detail == .simplified ? "far" : "task") }
 }
 
 /// A running extension, reached through the socket in its archive as other processes reach it.
@@ -41,16 +48,17 @@ private struct RoomProvider: AppIntentControlValueProvider {
     /// The extension declares no intents: those of its controls are found when they are drawn.
     private func client(
         kind: String = "tasks", archive: ClientArchive? = nil, sharesClient: Bool = false,
-        controls: [any ControlWidgetConfiguration] = []
+        controls: [any ControlWidgetConfiguration] = [], platform: String = "iOS"
     ) throws -> TimelineClient {
         var configuration = try #require(
             TimelineClientConfiguration(
-                app: "com.mygame", client: "device-1", platform: "iOS",
+                app: "com.mygame", client: "device-1", platform: platform,
                 widgets: [WidgetInfo(kind: kind, family: .systemSmall)]))
         configuration.acceptsRequests = true
         configuration.sharesClient = sharesClient
         var settings = configuration.engineSettings
         settings.retryBase = .milliseconds(1)
+        (settings.buildRetryBase, settings.buildRetryCap) = (.seconds(3_600), .seconds(3_600))
         settings.retryCap = .milliseconds(5)
         let archive = archive ?? self.archive
         return TimelineClient(
@@ -60,13 +68,15 @@ private struct RoomProvider: AppIntentControlValueProvider {
                     StaticConfiguration(kind: kind, provider: ListProvider(list: name)) { entry in
                         if !entry.list.isEmpty {
                             Toggle(isOn: entry.isDone, intent: TapIntent(entry.list)) {
-                                Text("task")
+                                TaskLabel()
                             }
                             Button("In the app", intent: AppTapIntent(entry.list))
                         }
                     }
                     .disfavoredLocations([.homeScreen], for: [.systemMedium])
                     .promptsForUserConfiguration()
+                    .supportedMountingStyles([.elevated])
+                    .widgetTexture(.paper)
                 ], controls: controls),
             connection: gateway,
             verifier: PublishedKeyVerifier(connection: gateway, app: "com.mygame"),
@@ -94,6 +104,12 @@ private struct RoomProvider: AppIntentControlValueProvider {
     }
 
     private func performed() -> Int { tasks.state.withLock { $0.performed } }
+
+    /// Returns the texts that another process draws, from the archive or from a preview's file.
+    private func shown(in path: String? = nil, _ options: String...) throws -> [String] {
+        try ShowCommand.parse([path ?? archive.directory] + options).reports()
+            .flatMap { $0.node?.texts ?? [] }
+    }
 
     @Test func theSocketsAreForTheirOwnersAlone() async throws {
         try await running(try client()) { connection in
@@ -135,11 +151,12 @@ private struct RoomProvider: AppIntentControlValueProvider {
     @Test func placedControlsAreDrawnAtTheStartAndWhenANotificationNamesThem() async throws {
         let control = StaticControlConfiguration(
             kind: "switch", provider: SwitchProvider(list: name)
-        ) { isDone in
-            ControlWidgetButton(action: TapIntent("")) { Text(isDone ? "done" : "open") }
+        ) { [name] isDone in
+            ControlWidgetButton(action: TapIntent(name)) { Text(isDone ? "done" : "open") }
         }
         try archive.save(controls: [PlacedControl(kind: "switch", id: "c-1")])
-        try await running(try client(controls: [control])) { connection in
+        let client = try client(controls: [control])
+        try await running(client) { connection in
             func isShown(_ text: String) async throws -> Bool {
                 let shown = try await connection.ask(.controls).arrayValue?.first?.objectValue
                 return shown?["content"].flatMap { WidgetNode($0) }?.texts == [text]
@@ -151,7 +168,31 @@ private struct RoomProvider: AppIntentControlValueProvider {
             told.expires = ScriptedGateway.seconds + 60
             try gateway.tell(told, id: cursor(11))
             try await eventually("drawn again") { try await isShown("done") }
+            try await connection.useControl("c-1")
+            try await eventually("drawn after its use") { try await isShown("open") }
+            await client.set(lock: .lockedWithPasscode)
+            await #expect(throws: ProcessRefusal(description: "\(InteractionRefusal.locked)")) {
+                try await connection.useControl("c-1")
+            }
         }
+        #expect(performed() == 1)
+        #expect(try shown() == ["task", "In the app", "open"])
+        let file = archive.directory + "/preview.timeline"
+        try FileManager.default.copyItem(atPath: archive.timelinePath(info), toPath: file)
+        #expect(try shown(in: file) == ["task", "In the app"])
+    }
+
+    @Test func whatIsShownFromAfarIsDrawnAndArchivedToo() async throws {
+        var state = WidgetDeviceState()
+        state.levelOfDetail = .simplified
+        let far = try WidgetContextRules().environment(
+            of: info, with: WidgetTraits(), at: .surface, on: WidgetDevice(.visionOS), state: state)
+        try await running(try client(platform: "visionOS")) { connection in
+            let shown = try await connection.interact(with: call, of: info, in: far)
+            #expect(shown?.node.texts.first == "far")
+        }
+        #expect(try shown() == ["task", "In the app"])
+        #expect(try shown("--far") == ["far", "In the app"])
     }
 
     @Test func aControlThatCannotBeDrawnHoldsNoOtherBack() async throws {
@@ -164,30 +205,50 @@ private struct RoomProvider: AppIntentControlValueProvider {
             PlacedControl(kind: "room", id: "c-1", parameters: ["room": .single("hall")]),
         ])
         try await running(try client(controls: [control])) { connection in
-            try await eventually("the second is drawn") {
+            func isDrawn(_ room: String) async throws -> Bool {
                 let shown = try await connection.ask(.controls).arrayValue?.last?.objectValue
-                return shown?["content"].flatMap { WidgetNode($0) }?.texts == ["hall"]
+                return shown?["content"].flatMap { WidgetNode($0) }?.texts == [room]
             }
+            try await eventually("the second is drawn") { try await isDrawn("hall") }
+            // The first waits for its next attempt.
+            try archive.save(controls: [
+                PlacedControl(kind: "room", id: "c-0"),
+                PlacedControl(kind: "room", id: "c-1", parameters: ["room": .single("attic")]),
+            ])
+            try await eventually("it is drawn anew") { try await isDrawn("attic") }
         }
     }
 
     @Test func aRestartedExtensionPerformsWhatAnEarlierRunHasDrawn() async throws {
         try await running(try client()) { _ in }
+        // The new timeline never comes.
+        tasks.state.withLock { [tasks] state in
+            state.onPerform = {
+                tasks.state.withLock { state in
+                    state.onBuild = { try? await Task.sleep(for: .seconds(3_600)) }
+                }
+            }
+        }
         try await running(try client()) { connection in
-            try await connection.interact(with: call, of: info, in: environment())
+            let shown = try await connection.interact(with: call, of: info, in: environment())
             #expect(performed() == 1)
+            #expect(shown?.isUpdating == true)
         }
     }
 
     @Test func theAppAsksForReloadsAndReadsWhatIsPlaced() async throws {
         let center = WidgetCenter(archives: [archive])
-        try await running(try client()) { _ in
+        let client = try client()
+        try await running(client) { connection in
             center.reloadTimelines(ofKind: "another")
             center.reloadTimelines(ofKind: info.kind)
             try await eventually("reloaded") { tasks.state.withLock { $0.builds } == 2 }
             center.reloadAllTimelines()
             try await eventually("reloaded") { tasks.state.withLock { $0.builds } == 3 }
             #expect(try await center.currentConfigurations() == [info])
+            try await connection.set(activity: .foreground, changed: .locale)
+            try await eventually("reloaded") { tasks.state.withLock { $0.builds } == 4 }
+            #expect(await client.activity == .foreground)
         }
         await #expect(throws: ProcessUnreachable.self, "an empty list would unregister all") {
             try await center.currentConfigurations()
@@ -196,14 +257,24 @@ private struct RoomProvider: AppIntentControlValueProvider {
 
     @Test func theGallerySaysHowAWidgetIsOffered() async throws {
         try archive.recordLaunch()
-        try await running(try client()) { connection in
+        let room = AppIntentControlConfiguration(kind: "room", provider: RoomProvider()) { room in
+            ControlWidgetButton(action: TapIntent("")) { Text(room) }
+        }
+        try await running(try client(controls: [room])) { connection in
             let answer = try await connection.ask(.gallery).arrayValue ?? []
             let offers = answer.compactMap(\.objectValue)
             #expect(offers.map { $0["kind"] } == ["tasks", "tasks"])
             #expect(offers.map { $0["isOther"] } == [false, true])
             #expect(offers.map { $0["asksForConfiguration"] } == [true, true])
+            #expect(offers[0]["mountingStyles"] == ["elevated"])
+            #expect(offers[0]["texture"] == "paper")
             let preview = try #require(offers[0]["preview"].flatMap { WidgetNode($0) })
             #expect(preview.texts == ["task", "In the app"])
+            let control = try await connection.ask(.controls).arrayValue?.first?.objectValue
+            let field: JSONValue = [
+                "name": "room", "title": "Room", "type": "String", "isOptional": true,
+            ]
+            #expect(control?["parameters"] == [field], "an editor needs all of it")
         }
     }
 
@@ -268,6 +339,24 @@ private struct RoomProvider: AppIntentControlValueProvider {
         #expect(gateway.read { Self.registered($0) } == ["tasks", "weather"])
         run.cancel()
         await run.value
+    }
+
+    /// Its cursor would confirm what the extension with the other kinds has not built yet.
+    @Test func anExtensionAcknowledgesItsOwnKindsAlone() async throws {
+        let control = StaticControlConfiguration(kind: "switch") {
+            ControlWidgetButton("Switch", action: TapIntent(""))
+        }
+        let kinds: Set = ["tasks", "switch"]
+        let shared = try client(sharesClient: true, controls: [control])
+        #expect(await shared.settings.ownKinds == kinds)
+        var engine = runningEngine([info]) { $0.ownKinds = kinds }
+        let weather = WidgetInfo(kind: "weather", family: .systemSmall)
+        engine.hear(of: [weather], at: 11)
+        #expect(engine.handle(.idMoved(attempt: 1, cursor(11))) == [])
+        var told = claims(sequence: 12)
+        told.controls = ["switch"]
+        engine.handle(.notification(attempt: 1, told))
+        #expect(engine.handle(.idMoved(attempt: 1, cursor(12))) == [acknowledge(cursor(12))])
     }
 }
 

@@ -249,8 +249,22 @@ private final class Elements: NSObject, XMLParserDelegate {
         }
         let accented = WidgetDeviceState(renderingMode: .accented)
         #expect(try colors(.homeScreen, accented) == ["#ffffff", "#12ab34"])
+        let home = try environment(at: .homeScreen, accented)
+        func image(_ mode: Image.AccentedRenderingMode) throws -> Set<String> {
+            let image = Image(systemName: "star").widgetAccentedRenderingMode(mode)
+            return try Elements(picture(home, tinted) { image.foregroundStyle(.red) }.svg).colors
+        }
+        #expect(try image(.accented) == ["#12ab34"])
+        #expect(try image(.desaturated) == ["#ffffff"])
+        #expect(try image(.fullColor) == ["#ff453a"], "the red of dark widgets")
         let vibrant = WidgetDeviceState(renderingMode: .vibrant)
         #expect(try colors(.standBy, vibrant) == ["#12ab34"])
+        func strength(_ color: Color) throws -> Double {
+            let text = Text("a").foregroundStyle(color)
+            return try elements(environment(at: .standBy, vibrant)) { text }
+                .named("text")[0].number("fill-opacity")
+        }
+        #expect(try strength(.gray) > strength(.black), "what is dark is weak")
         #expect(try colors(.standBy, WidgetDeviceState(isLowLight: true)) == ["#ff3b30"])
         let own = try Elements(harbor(environment(.systemLarge), tinted).svg)
         #expect(own.colors.count > 3 && own.named("rect", in: "background").count == 2)
@@ -315,6 +329,7 @@ private final class Elements: NSObject, XMLParserDelegate {
         #expect(try shown(Text(timerInterval: now - 60...now + 30)) == "0:30")
         #expect(try shown(Text(timerInterval: now - 60...now + 30, countsDown: false)) == "1:00")
         #expect(try shown(Text(timerInterval: now - 60...now - 30)) == "0:00", "it has ended")
+        #expect(try shown(Text(timerInterval: now - 60...now + 30, pauseTime: now - 5)) == "0:35")
         let ahead = try shown(Text(now + 7_200, style: .offset))
         #expect(ahead.hasPrefix("+2") && !ahead.contains(":"))
         #expect(try shown(Text(now - 7_200, style: .offset)).hasPrefix("-2"))
@@ -469,14 +484,24 @@ private final class Elements: NSObject, XMLParserDelegate {
         }
     }
 
-    @Test func aPageIsLoadedAgainWhenItsPicturesChange() {
-        func version(_ heading: String, isLive: Bool = true) -> String? {
-            let section = PicturePage.Section(heading: heading, details: "", pictures: [])
+    @Test func aPageIsLoadedAgainWhenItsPicturesChange() throws {
+        let environment = try environment()
+        func version(
+            _ heading: String, _ text: Text = Text("a"), after seconds: Double = 0,
+            isLive: Bool = true
+        ) -> String? {
+            var later = settings
+            later.now += seconds
+            let drawn = picture(environment, later) { text }
+            let section = PicturePage.Section(heading: heading, details: "", pictures: [drawn])
             return PicturePage(title: "t", sections: [section], isLive: isLive).html
                 .firstMatch(of: /includes\("(v\d+)"\)/).map { String($0.1) }
         }
         #expect(version("a") != nil && version("a") != version("b"))
         #expect(version("a", isLive: false) == nil)
+        #expect(version("a") != version("a", Text("b")))
+        let timer = Text(settings.now + 90, style: .timer)
+        #expect(version("a", timer) == version("a", timer, after: 5), "it moves by itself")
     }
 
     @Test func aPageIsServedToThisMachineAlone() async throws {

@@ -12,6 +12,7 @@ final class TapList: Sendable {
         var performedBy: [IntentProcess] = []
         var builds = 0
         var onPerform: (@Sendable () async -> Void)?
+        var onBuild: (@Sendable () async -> Void)?
     }
 
     static let all = Mutex<[String: TapList]>([:])
@@ -107,6 +108,7 @@ struct TapProvider: AsyncTimelineProvider {
     }
     func snapshot(in context: Context) async -> TapEntry { placeholder(in: context) }
     func timeline(in context: Context) async -> Timeline<TapEntry> {
+        await TapList.named(list).state.withLock { $0.onBuild }?()
         let isDone = TapList.named(list).state.withLock { state in
             state.builds += 1
             return state.isDone

@@ -69,13 +69,18 @@ private struct RoomsWidget: Widget {
         let unit = #"{"stringUnit": {"value": "Stock"}}"#
         try #"{"strings": {"Floor": {"localizations": {"en": \#(unit)}}}}"#
             .write(toFile: path, atomically: true, encoding: .utf8)
-        let client = try await client(["TIMELINE_CLIENT_STRINGS": path])
+        let client = try await client([
+            "TIMELINE_CLIENT_STRINGS": path, "TIMELINE_CLIENT_DYNAMIC_TYPE": "xLarge",
+        ])
+        #expect(await client.configuration.dynamicTypeSize == .xLarge)
         let table = URL(filePath: path).deletingPathExtension().lastPathComponent
         var text = LocalizedStringResource("Floor")
         text.table = table
         #expect(await client.declared.strings.translating { text.text } == "Stock")
-        await #expect(throws: WidgetExtensionProgram.Fault.self) {
-            try await self.client(["TIMELINE_CLIENT_STRINGS": "/dev/null"])
+        for name in ["STRINGS", "DYNAMIC_TYPE"] {
+            await #expect(throws: WidgetExtensionProgram.Fault.self) {
+                try await self.client(["TIMELINE_CLIENT_\(name)": "/dev/null"])
+            }
         }
     }
 

@@ -113,8 +113,18 @@ extension RuleSet {
             warnings.add(
                 place(), "is not declared for the platform \(record.registration.platform)")
         }
+        addWarnings(aboutValues: parameters, of: widget, at: place(), to: &warnings)
+        addWarnings(
+            aboutAttributesFor: attributeNeeds(ofKind: kind, sets: false), of: record,
+            at: place(), to: &warnings)
+    }
+
+    private func addWarnings(
+        aboutValues values: [String: ParameterValue], of widget: WidgetDeclaration,
+        at place: @autoclosure () -> String, to warnings: inout Faults
+    ) {
         let intent = catalog.intent(of: widget)
-        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
             let type = intent?.parameter(name)?.type
             guard type?.accepts(value) != true else { continue }
             warnings.add(
@@ -122,9 +132,6 @@ extension RuleSet {
                 type.map { "is not of the type `\($0.text)` that the catalog declares" }
                     ?? "is not a parameter of the kind's intent")
         }
-        addWarnings(
-            aboutAttributesFor: attributeNeeds(ofKind: kind, sets: false), of: record,
-            at: place(), to: &warnings)
     }
 
     private func addWarnings(
@@ -148,7 +155,9 @@ extension RuleSet {
     ) {
         let registration = record.registration
         guard let widget = catalog.widget(kind: set.kind) else {
-            return warnings.add("\(place).kind", "is not in the catalog and is inactive")
+            return warnings.add(
+                "\(place).kind", "is not in the catalog and is inactive", hint: set.kind,
+                among: catalog.widgets.lazy.map(\.kind))
         }
         if widget.recommendations == nil {
             warnings.add(place, "the kind declares no recommendations in the catalog")
@@ -159,6 +168,11 @@ extension RuleSet {
             warnings.add(
                 "\(place).items",
                 "is empty, but watchOS 11 and older have no interface to configure widgets")
+        }
+        for (index, item) in set.items.enumerated() {
+            addWarnings(
+                aboutValues: item.parameters, of: widget, at: "\(place).items[\(index)]",
+                to: &warnings)
         }
         // An empty set causes no notification.
         guard !set.items.isEmpty else { return }

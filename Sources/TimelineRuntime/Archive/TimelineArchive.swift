@@ -21,7 +21,7 @@ public struct TimelineArchive: Sendable, Equatable {
         public var isLuminanceReduced: Bool
         /// Whether sensitive content is hidden.
         public var isRedacted: Bool
-        /// Whether the person is far away.
+        /// How much is shown: less where the person is far away.
         public var levelOfDetail: LevelOfDetail
 
         /// Creates the context of an environment.
@@ -115,8 +115,15 @@ public struct TimelineArchive: Sendable, Equatable {
     public func node(
         at date: Date, in environment: WidgetEnvironment
     ) -> WidgetNode? {
-        EntrySequence(dates: entries.map(\.date)).index(at: date)
-            .flatMap { entries[$0].drawings[Context(environment)] }
+        guard let index = EntrySequence(dates: entries.map(\.date)).index(at: date) else {
+            return nil
+        }
+        let (context, drawings) = (Context(environment), entries[index].drawings)
+        if let node = drawings[context] { return node }
+        // An archive of an earlier version knows no distance.
+        var near = context
+        near.levelOfDetail = .default
+        return drawings[near]
     }
 }
 

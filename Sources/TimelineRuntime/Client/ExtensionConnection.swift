@@ -76,12 +76,16 @@ public struct ExtensionConnection: Sendable {
         _ = try await ask(.reload, members)
     }
 
-    /// Tells the extension the app's activity, and what changed in the system, if anything. See
+    /// Tells the extension the app's activity, which it keeps until it is told another one, and
+    /// what changed in the system; `nil` for what is as it was. See
     /// ``TimelineClient/set(activity:)`` and ``TimelineClient/systemChanged(_:)``.
     ///
     /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
-    public func set(activity: AppActivity, changed: ReloadReason.SystemChange? = nil) async throws {
-        var members: JSONObject = ["activity": .integer(Int64(activity.rawValue))]
+    public func set(
+        activity: AppActivity? = nil, changed: ReloadReason.SystemChange? = nil
+    ) async throws {
+        var members = JSONObject()
+        members["activity"] = activity.map { .integer(Int64($0.rawValue)) }
         members["changed"] = changed.map { .string($0.rawValue) }
         _ = try await ask(.device, members)
     }
@@ -103,6 +107,7 @@ public struct ExtensionConnection: Sendable {
             "mode": .string(environment.widgetRenderingMode.rawValue),
             "scheme": .string(environment.colorScheme.rawValue),
             "alwaysOn": .bool(environment.isLuminanceReduced),
+            "far": .bool(environment.levelOfDetail == .simplified),
         ]
     }
 }

@@ -3,26 +3,37 @@ import WidgetViews
 
 extension TimelineClient {
     /// Draws the placed controls of a kind with their current values. A call during another one
-    /// makes that one draw once more. If a provider fails, the drawings stay, and it is asked again
-    /// later.
+    /// makes that one draw once more. If a provider fails, its drawings stay, and it is asked again
+    /// after a wait, which delays no other call.
     func rebuildControls(ofKind kind: String) async {
         guard drawingControls.updateValue(true, forKey: kind) == nil else { return }
-        defer { drawingControls[kind] = nil }
-        var backoff = Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
-        var generator = SystemRandomNumberGenerator()
+        defer {
+            drawingControls[kind] = nil
+            restIfDone()
+        }
         while drawingControls[kind] == true, !Task.isCancelled {
             drawingControls[kind] = false
             do {
                 try await drawControls(ofKind: kind)
-                backoff.succeeded()
+                controlBackoffs[kind] = nil
                 tell(.controlRebuilt(kind: kind))
             } catch {
                 guard !Task.isCancelled else { return }
                 tell(.controlFailed(kind: kind, reason: Self.reason(of: error)))
-                drawingControls[kind] = true
-                try? await Task.sleep(for: backoff.next(using: &generator))
+                start { await self.retryControls(ofKind: kind) }
             }
         }
+    }
+
+    private func retryControls(ofKind kind: String) async {
+        guard retriedControls.insert(kind).inserted else { return }
+        var generator = SystemRandomNumberGenerator()
+        let first = Backoff(base: settings.buildRetryBase, cap: settings.buildRetryCap)
+        let wait = controlBackoffs[kind, default: first].next(using: &generator)
+        try? await Task.sleep(for: wait)
+        retriedControls.remove(kind)
+        // Another call may have drawn them meanwhile.
+        if controlBackoffs[kind] != nil { await rebuildControls(ofKind: kind) }
     }
 
     private func drawControls(ofKind kind: String) async throws {
@@ -33,6 +44,7 @@ extension TimelineClient {
         for control in placed where control.kind == kind {
             do {
                 controls[control.id] = try await drawn(kind, control.parameters)
+                drawnFrom[control.id] = control.parameters
             } catch {
                 fault = fault ?? error
             }
@@ -70,7 +82,9 @@ extension TimelineClient {
     private func drawn(
         _ kind: String, _ values: [String: ParameterValue] = [:], isPreview: Bool = false
     ) async throws -> WidgetNode {
-        try await Deadline.run(configuration.buildDeadline) {
+        // A few previews that hang leave time for the rest of the answer.
+        let limit = configuration.buildDeadline
+        return try await Deadline.run(isPreview ? min(.seconds(5), limit) : limit) {
             [declared, device = configuration.device] in
             try await declared.control(
                 ofKind: kind, with: values, isPreview: isPreview, on: device)
@@ -88,8 +102,9 @@ extension TimelineClient {
         }
         for control in declared.controls {
             let own = placed.filter { $0.kind == control.kind }
-            if own.contains(where: { controls[$0.id] == nil }) {
-                // It may have been placed since the last drawing.
+            if own.contains(where: { controls[$0.id] == nil || drawnFrom[$0.id] != $0.parameters })
+            {
+                // It may have been placed, or configured anew, since the last drawing.
                 start { await self.rebuildControls(ofKind: control.kind) }
             }
             guard own.isEmpty else { continue }

@@ -25,11 +25,15 @@ extension TimelineClient {
             await invalidateRelevance(ofKind: kind)
         case .placedWidgets: return .array(placedWidgets.map { .object($0.archived) })
         case .device:
-            let bits = request["activity"]?.integerValue ?? 0
-            set(activity: AppActivity(rawValue: UInt8(clamping: bits)))
-            let change = request["changed"]?.stringValue
-                .flatMap { ReloadReason.SystemChange(rawValue: $0) }
-            if let change { systemChanged(change) }
+            if let bits = request["activity"]?.integerValue {
+                set(activity: AppActivity(rawValue: UInt8(clamping: bits)))
+            }
+            if let name = request["changed"]?.stringValue {
+                guard let change = ReloadReason.SystemChange(rawValue: name) else {
+                    throw WidgetFailure(description: "the extension knows no such change")
+                }
+                systemChanged(change)
+            }
         case .tap:
             let widget = try request.widget
             let environment = try environment(of: widget, request)
@@ -69,12 +73,13 @@ extension TimelineClient {
     ) throws -> WidgetEnvironment {
         guard let device = configuration.device, let traits = declared.traits(ofKind: widget.kind)
         else { throw InteractionRefusal.notShown }
-        let state = WidgetDeviceState(
+        var state = WidgetDeviceState(
             lock: lock, isAlwaysOn: request["alwaysOn"]?.boolValue ?? false,
             colorScheme: request["scheme"]?.stringValue
                 .flatMap { ColorScheme(rawValue: $0) } ?? .light,
             renderingMode: request["mode"]?.stringValue
                 .flatMap { WidgetRenderingMode(rawValue: $0) })
+        if request["far"]?.boolValue == true { state.levelOfDetail = .simplified }
         return try declared.rules.environment(
             of: widget, with: traits, at: request.location, on: device, state: state)
     }
@@ -102,7 +107,7 @@ extension TimelineClient {
                 .array(styles.map(\.rawValue).sorted().map { .string($0) })
             }
             entry["texture"] = widget.traits.texture.map { .string($0.rawValue) }
-            // Below the time that the caller waits for all of them.
+            // A few that hang leave time for the rest of the answer.
             let choices = try? await Deadline.run(.seconds(5)) { [declared] in
                 try await declared.offer(ofKind: widget.kind, on: device)
             }
@@ -111,6 +116,7 @@ extension TimelineClient {
             case .none: continue
             case .configurable:
                 entry["parameters"] = .array(widget.parameters.map(\.editorField))
+                entry["summary"] = .string(widget.summary)
             case .preconfigured(let items):
                 entry["choices"] = .array(items.map { .string($0.description) })
             }

@@ -47,6 +47,11 @@ public actor TimelineClient {
     var rebuildWaiters: [WidgetInfo: [RebuildWaiter]] = [:]
     /// The kinds of controls that are being drawn, each with whether to draw it once more.
     var drawingControls: [String: Bool] = [:]
+    /// The kinds of controls that could not be drawn, and those that wait for their next attempt.
+    var controlBackoffs: [String: Backoff] = [:]
+    var retriedControls: Set<String> = []
+    /// The configurations that ``controls`` were drawn with in this run.
+    var drawnFrom: [String: [String: ParameterValue]] = [:]
     private var work: AsyncStream<Job>.Continuation?
     /// Keeps other processes from writing the archive while this one runs.
     private var archiveLock: ArchiveLock?
@@ -196,7 +201,10 @@ public actor TimelineClient {
                 start { await self.askForRelevance(ofKind: kind) }
             }
         }
-        for (control, node) in archive?.drawnControls ?? [] { controls[control.id] = node }
+        for (control, node) in archive?.drawnControls ?? []
+        where declared.controls.contains(where: { $0.kind == control.kind }) {
+            controls[control.id] = node
+        }
         for control in declared.controls {
             start { await self.rebuildControls(ofKind: control.kind) }
         }
@@ -345,8 +353,12 @@ public actor TimelineClient {
             }
         }
         reschedule()
-        if engine?.isAtRest == true { rest() }
+        restIfDone()
         return engine
+    }
+
+    func restIfDone() {
+        if engine?.isAtRest == true, drawingControls.isEmpty { rest() }
     }
 
     var isConnected: Bool { engine?.isConnected ?? false }

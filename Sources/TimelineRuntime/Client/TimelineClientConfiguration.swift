@@ -45,10 +45,10 @@ public struct TimelineClientConfiguration: Sendable {
     /// Whether other extensions register their own kinds of widgets for the same client. Each has
     /// an archive of its own.
     ///
-    /// To the gateway they are one client with one cursor. Each acknowledges only notifications
-    /// that name its kinds, but with a cursor that counts for the others' kinds too, as does the
-    /// cursor from which it resumes. A push for these may then be left out; their own extension
-    /// hears of the change all the same, when it resumes from its own cursor.
+    /// The gateway sees one client with one cursor. Each extension acknowledges only notifications
+    /// that name one of its kinds. The cursor that it sends then, or resumes from, also counts for
+    /// the kinds of the others, so a push for those may be left out; their extension learns of the
+    /// change when it resumes from its own cursor.
     public var sharesClient = false
     /// The person's locale, in which widgets are drawn.
     public var locale = Locale(identifier: "en")

@@ -10,17 +10,28 @@ public struct WidgetCenter: Sendable {
     /// The client of this process, or the extensions in other processes.
     let targets: [any WidgetCenterTarget]
 
-    private struct Weak: Sendable { weak var client: TimelineClient? }
-    private static let running = Mutex(Weak())
+    private struct Shared: Sendable {
+        weak var client: TimelineClient?
+        var archives: [String: ClientArchive] = [:]
+    }
+    private static let known = Mutex(Shared())
 
-    /// The center of the process's client: of several, the one that began to run last. Its requests
-    /// are dropped while there is none.
+    /// The center of the process's client: of several, the one that began to run last. In an app
+    /// without a client, the center of the extensions whose archives an ``AppListener`` serves;
+    /// without one, requests are dropped.
     public static var shared: WidgetCenter {
-        running.withLock { $0.client }.map { WidgetCenter(client: $0) }
-            ?? WidgetCenter(archives: [])
+        known.withLock { known in
+            known.client.map { WidgetCenter(client: $0) }
+                ?? WidgetCenter(archives: Array(known.archives.values))
+        }
     }
 
-    static func share(_ client: TimelineClient) { running.withLock { $0.client = client } }
+    static func share(_ client: TimelineClient) { known.withLock { $0.client = client } }
+
+    /// Adds an archive whose extension is asked, or takes it away.
+    static func share(_ archive: ClientArchive, _ isServed: Bool) {
+        known.withLock { $0.archives[archive.directory] = isServed ? archive : nil }
+    }
 
     init(client: TimelineClient) { targets = [client] }
 

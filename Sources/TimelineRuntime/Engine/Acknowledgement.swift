@@ -36,7 +36,7 @@ package struct Acknowledgement: Sendable, Equatable {
     /// Whether there is nothing to report besides the cursor.
     var isEmpty: Bool { rebuilt.isEmpty && failed.isEmpty && recommendations.isEmpty }
 
-    /// Keeps the most entries of each list.
+    /// Drops the oldest entries of each list beyond ``entriesMax``.
     mutating func dropOldest() {
         rebuilt = Array(rebuilt.suffix(Self.entriesMax))
         failed = Array(failed.suffix(Self.entriesMax))

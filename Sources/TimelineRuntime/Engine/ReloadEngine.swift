@@ -29,8 +29,9 @@ package struct ReloadEngine: Sendable {
         /// The data protection of the files that the providers of a kind read; the default applies
         /// to kinds that are not listed.
         package var protections: [String: DataProtection] = [:]
-        /// The kinds that this process declares, if other processes declare others for the client;
-        /// only notifications that name one of these are acknowledged. `nil` if there are none.
+        /// The kinds that this process declares, where other processes declare others for the same
+        /// client: only notifications that name one of them are acknowledged. `nil` where no process
+        /// shares the client.
         package var ownKinds: Set<String>?
         /// The scheduler's settings. By default a notification is acted on as soon as it arrives,
         /// within the budget, and does not wait for other widgets.

@@ -32,6 +32,7 @@ extension WidgetBundle {
 /// | `TIMELINE_CLIENT_ARCHIVE` | the directory of its ``ClientArchive``; each extension has its own |
 /// | `TIMELINE_CLIENT_SHARED` | `1` when other extensions register their own kinds for this client |
 /// | `TIMELINE_CLIENT_LOCALE` | the locale in which widgets are drawn, such as `de_DE`; default: `en` |
+/// | `TIMELINE_CLIENT_DYNAMIC_TYPE` | the size of texts, such as `xLarge`; default: `large` |
 /// | `TIMELINE_CLIENT_STRINGS` | a string catalog, such as `Localizable.xcstrings`, with the translations of its texts; the file's name is the table's |
 /// | `TIMELINE_CLIENT_REGISTRATION` | a file with the placed widgets, in the JSON form of a registration; default: an iPhone with each widget once, in its first family and with the default of each parameter |
 ///
@@ -125,6 +126,12 @@ public enum WidgetExtensionProgram {
         configuration.sharesClient = environment["TIMELINE_CLIENT_SHARED"] == "1"
         if let locale = environment["TIMELINE_CLIENT_LOCALE"], !locale.isEmpty {
             configuration.locale = Locale(identifier: locale)
+        }
+        if let size = environment["TIMELINE_CLIENT_DYNAMIC_TYPE"], !size.isEmpty {
+            guard let known = DynamicTypeSize(rawValue: size) else {
+                throw Fault(description: "TIMELINE_CLIENT_DYNAMIC_TYPE is no size, such as xLarge")
+            }
+            configuration.dynamicTypeSize = known
         }
         let archive = ClientArchive(directory: try variable("TIMELINE_CLIENT_ARCHIVE"))
         let connection = try CurlConnection(

@@ -3,8 +3,9 @@ import WidgetModel
 import WidgetViews
 
 /// The app's end of an ``AppConnection``: performs intents in the app's process and continues at
-/// tapped content, for as long as it exists.
+/// tapped content, and lets ``WidgetCenter/shared`` reach the extension, for as long as it exists.
 public final class AppListener: Sendable {
+    private let archive: ClientArchive
     private let lock: ArchiveLock
     private let server: LocalServer
 
@@ -20,6 +21,7 @@ public final class AppListener: Sendable {
         archive: ClientArchive, intents: WidgetDeclarations,
         open: @escaping @Sendable (WidgetActivity) async throws -> Void
     ) throws {
+        self.archive = archive
         lock = try archive.lock("app")
         try archive.recordLaunch()
         server = try LocalServer(path: archive.appSocket) { request in
@@ -35,9 +37,13 @@ public final class AppListener: Sendable {
             }
             return .null
         }
+        WidgetCenter.share(archive, true)
     }
 
-    deinit { server.end() }
+    deinit {
+        server.end()
+        WidgetCenter.share(archive, false)
+    }
 }
 
 /// A connection from a widget extension to the running app, over a socket in its archive.

@@ -114,6 +114,7 @@ public struct AppIntentConfiguration<
             }
         }
         declaration.parameters = Intent.parameterDeclarations
+        declaration.summary = Intent.parameterSummary.sentence
         declaration.intent = "\(Intent.self)"
         declaration.resolve = { await $0.resolved(as: Intent.self) }
         return declaration
@@ -166,6 +167,8 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     var relevance: (@Sendable () async -> [RelevantConfiguration])?
     /// The kind whose widgets this relevance widget replaces.
     var associatedKind: String?
+    /// The sentence of the intent's `parameterSummary`; empty if it has none.
+    var summary = ""
     var intent: String?
     var resolve: (@Sendable (WidgetInfo) async -> WidgetInfo)?
     /// Whether people are asked for the configuration when they add the widget.

@@ -93,8 +93,8 @@ public enum WidgetPreviews {
     /// file of its own, which `timelinectl show` reads.
     ///
     /// - Returns: The files: the previews' numbers, names or kinds, and families.
-    /// - Throws: ``WidgetFailure`` with the reasons of those that cannot be drawn, when the others
-    ///   are; or an error of the file system.
+    /// - Throws: ``WidgetFailure`` with the reasons of those that cannot be drawn or written, when
+    ///   the others are; or an error of the file system if the directory cannot be created.
     @discardableResult
     public static func render(to directory: URL) async throws -> [URL] {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -17,10 +17,4 @@ public struct AnyTimeline: Sendable {
         entries = timeline.entries
         reloadDate = timeline.policy.reloadDate(last: timeline.entries.map(\.date).max())
     }
-
-    /// Returns the entry to show at `date` according to ``EntrySequence``; `nil` before the first
-    /// entry.
-    public func entry(at date: Date) -> (any TimelineEntry)? {
-        EntrySequence(self).index(at: date).map { entries[$0] }
-    }
 }

@@ -38,13 +38,6 @@ public struct ReloadBudget: Sendable, Equatable {
         self.dates = dates.sorted().suffix(self.limit)
     }
 
-    /// Returns the date at which the next reload that counts is allowed: `now` if it is allowed at
-    /// once.
-    public mutating func nextReload(now: Date) -> Date {
-        clockStands(at: now)
-        return max(now, earliestReload ?? now)
-    }
-
     /// Returns the number of reloads that are allowed at `now`, one after the other.
     public mutating func remaining(now: Date) -> Int {
         clockStands(at: now)

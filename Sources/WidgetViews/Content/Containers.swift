@@ -54,11 +54,14 @@ public struct GridRow<Content: View>: PrimitiveView {
 
 /// A column of a ``LazyVGrid``, or a row of a ``LazyHGrid``.
 public struct GridItem: Sendable {
-    /// What it stands for: one column or row, whose size here is that of its cells, or as many as
-    /// fit into the whole widget, because no layout is known when it is archived.
+    /// One column or row, or as many as fit. No layout is known when it is archived: a column is as
+    /// wide as its cells, and what adapts divides the whole widget.
     public enum Size: Sendable {
+        /// One column or row of this size.
         case fixed(Double)
+        /// One column or row between these sizes.
         case flexible(minimum: Double = 10, maximum: Double = .infinity)
+        /// As many columns or rows of at least `minimum` points as fit.
         case adaptive(minimum: Double, maximum: Double = .infinity)
     }
 

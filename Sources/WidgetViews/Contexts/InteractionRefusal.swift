@@ -28,8 +28,8 @@ public enum InteractionRefusal: Error, Sendable, Hashable, CustomStringConvertib
 
 extension WidgetContextRules {
     /// Returns the reason why buttons and toggles are inactive; `nil` when they work. A permanent
-    /// reason takes precedence over a lock, which ends with authentication. The location is none:
-    /// what CarPlay does with buttons and toggles, it does by itself.
+    /// reason takes precedence over a lock, which ends with authentication. The location is no
+    /// reason: CarPlay itself decides what it does with buttons and toggles.
     public func interactionRefusal(
         for family: WidgetFamily, on platform: WidgetDevice.Platform, lock: DeviceLock
     ) -> InteractionRefusal? {

@@ -92,7 +92,10 @@ extension PictureLayout {
         case .fullColor: return own
         case .vibrant: return Ink(rgb: (settings.tint ?? .white).rgb, opacity: strength)
         case .accented:
-            let group = look.isAccented ? settings.tint ?? Ink(rgb: 0x0A84FF) : .white
+            let stated = look.style.text(.accentedRendering)
+            if stated == "fullColor" { return own }
+            let isAccented = stated.map { $0.hasPrefix("accented") } ?? look.isAccented
+            let group = isAccented ? settings.tint ?? Ink(rgb: 0x0A84FF) : .white
             return Ink(rgb: group.rgb, opacity: own.opacity)
         }
     }

@@ -18,7 +18,6 @@ struct Picture {
             width: Double(environment.displaySize.width),
             height: Double(environment.displaySize.height))
         let layout = PictureLayout(environment, settings)
-        self.content = node.json.text
         let shown = environment.widgetFamily == .accessoryInline ? node.inline : node
         let margins =
             traits.disablesContentMargins ? EdgeInsets() : environment.widgetContentMargins
@@ -40,6 +39,10 @@ struct Picture {
             content.isCut ? "does not fit" : nil,
         ]
         caption = words.compactMap(\.self).joined(separator: ", ")
+        self.content = [
+            caption, environment.locale.identifier, "\(environment.dynamicTypeSize)", "\(margins)",
+            node.json.text,
+        ].joined(separator: " ")
         let radius =
             switch environment.widgetFamily {
             case .accessoryCircular, .accessoryCorner: min(size.width, size.height) / 2

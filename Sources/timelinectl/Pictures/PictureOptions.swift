@@ -77,10 +77,12 @@ struct PlacedSelection {
     init(_ directory: String, kind: String?, family: String?) throws {
         archive = ClientArchive(directory: directory)
         let placed: [ClientArchive.PlacedWidget]
-        if directory.hasSuffix(".timeline") {
-            guard let file = FileManager.default.contents(atPath: directory),
-                let timeline = try? TimelineArchive(serialized: Array(file))
-            else { throw ValidationError("\(directory) is not the file of a drawn preview") }
+        var isFolder: ObjCBool = true
+        _ = FileManager.default.fileExists(atPath: directory, isDirectory: &isFolder)
+        if !isFolder.boolValue {
+            guard let timeline = try? TimelineArchive(serialized: Terminal.read(directory)) else {
+                throw ValidationError("\(directory) is not the file of a drawn preview")
+            }
             let place = WidgetContextTable.places[timeline.widget.family]?.first
             (preview, title, placed) = (timeline, directory, [.init(timeline.widget)])
             device = WidgetDevice(place?.platform ?? .iOS)
@@ -106,8 +108,8 @@ struct PlacedSelection {
         widgets = ofKind.filter { family == nil || $0.widget.family.rawValue == family }
         if let family, widgets.isEmpty {
             let others = Set(ofKind.map(\.widget.family.rawValue)).sorted()
-            throw ValidationError(
-                "--family: no `\(family)` is placed, only \(others.joined(separator: ", "))")
+            let hint = others.isEmpty ? "" : ", only \(others.joined(separator: ", "))"
+            throw ValidationError("--family: no `\(family)` is placed\(hint)")
         }
     }
 

@@ -24,6 +24,8 @@ struct PictureSettings: Sendable {
         of date: Date, _ format: WidgetNode.DateStyle, _ style: WidgetStyle, _ locale: Locale
     ) -> String {
         // A clock between two dates stands still before the first and after the last.
+        let pause = style.number(.livePause).map(Date.init(timeIntervalSince1970:)) ?? now
+        let now = min(now, pause)
         let start = style.number(.liveFrom).map(Date.init(timeIntervalSince1970:)) ?? now
         let end = style.number(.liveTo).map(Date.init(timeIntervalSince1970:)) ?? now
         let seconds = date.timeIntervalSince(max(start, min(now, end))).rounded()

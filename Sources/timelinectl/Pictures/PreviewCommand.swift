@@ -10,7 +10,7 @@ struct PreviewCommand: AsyncParsableCommand {
         abstract: "Serve pictures of a client's widgets to a browser while they change.",
         discussion: """
             Serves the page of `timelinectl show --format html --gallery`, over plain HTTP on this \
-            machine alone. It reloads within two seconds after the client has written its archive: \
+            machine alone. It reloads within two seconds after what the archive shows has changed: \
             when a notification of the gateway had a timeline rebuilt, or when the program was \
             started again with changed widgets. Ctrl-C ends it.
 
