@@ -248,6 +248,15 @@ import WidgetModel
         #expect(reloaded.withLock { $0.last?.timelines } == [])
     }
 
+    /// The system may have made it before the gateway watched its data.
+    @Test func whatIsNewlyPlacedIsReloaded() async throws {
+        for (widgets, new) in [([Self.panda], Self.panda), ([Self.panda, Self.boss], Self.boss)] {
+            placed.withLock { $0 = widgets }
+            try await client().register()
+            #expect(reloaded.withLock { $0.last?.relevance } == [new.kind])
+        }
+    }
+
     @Test func theCursorOfARestoredLogReplacesAHigherOne() async throws {
         placed.withLock { $0 = [Self.boss] }
         let client = try client()

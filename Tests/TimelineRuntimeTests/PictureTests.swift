@@ -164,12 +164,15 @@ private final class Elements: NSObject, XMLParserDelegate {
                 for var environment in environments {
                     drawn += 1
                     let size = environment.displaySize
-                    let elements = try Elements(harbor(environment).svg)
+                    let svg = harbor(environment).svg
+                    let elements = try Elements(svg)
                     elements.expectInside(size, "\(environment)")
                     #expect(!elements.colors.isEmpty, "\(environment)")
                     #expect(
                         elements.all.first?.attributes["width"]
                             == Picture.number(Double(size.width) * environment.scale + 24))
+                    let scale = Picture.number(environment.scale)
+                    #expect(svg.contains(" scale(\(scale))\" opacity"), "\(environment)")
                     environment.locale = Locale(identifier: generator.pick(["en_US", "ar"]))
                     environment.dynamicTypeSize = generator.pick(DynamicTypeSize.allCases)
                     var settings = self.settings
