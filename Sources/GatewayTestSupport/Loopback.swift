@@ -51,9 +51,11 @@ extension GatewayProcess {
 /// Repeats a system call, or a call of OpenSSL that makes one, until it was not interrupted. Calls on
 /// a socket with a timeout are, when the process was stopped for a moment.
 package func uninterrupted<Count: BinaryInteger>(_ call: () -> Count) -> Count {
+    let end = ContinuousClock.now + Patience.duration
     while true {
         errno = 0
         let count = call()
-        if count > 0 || errno != EINTR { return count }
+        // An interrupted call begins its own time-out anew.
+        if count > 0 || errno != EINTR || ContinuousClock.now > end { return count }
     }
 }

@@ -18,6 +18,11 @@ import Testing
         return try TestServer(nil, options)
     }
 
+    /// Until a connection is open, only the bytes of its input count.
+    private func expectAnswer(to client: RawClient) throws {
+        #expect(try client.read(1) == [0])
+    }
+
     private func expectEnd(of client: RawClient, at server: TestServer) throws {
         let error = #expect(throws: RawClient.Failed.self) {
             while true { _ = try client.read(1) }
@@ -34,6 +39,8 @@ import Testing
         let server = try server()
         defer { server.stop() }
         let client = try server.client { $0.version = TLS1_3_VERSION }.handshake()
+        try client.write([0])
+        try expectAnswer(to: client)
         let flood = try client.withheld {
             for _ in 0..<2_000 {
                 SSL_key_update(client.ssl, SSL_KEY_UPDATE_NOT_REQUESTED)
@@ -51,6 +58,8 @@ import Testing
         defer { server.stop() }
         let sealing = try SealingClient(server)
         let nothing = (RecordContent.applicationData, [UInt8]())
+        try sealing.send([(.applicationData, [0])])
+        try expectAnswer(to: sealing.client)
         for _ in 0..<40 {
             try sealing.send(Array(repeating: nothing, count: 31) + [(.applicationData, [1])])
         }
