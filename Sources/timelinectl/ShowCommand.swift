@@ -24,7 +24,8 @@ struct ShowCommand: ParsableCommand {
             As a picture, a widget has the size of its family, the colours of its rendering mode, \
             and the scale of StandBy and CarPlay. Fonts and symbols are similar to the platform's, \
             not the same; shadows, filters, changes of scale, the aspect ratios of images, \
-            priorities in a layout and the spacing of letters and lines are left out. A page shows several widgets; with --gallery, each in all its contexts. `timelinectl preview` serves \
+            priorities in a layout and the spacing of letters and lines are left out. A page shows \
+            several widgets; with --gallery, each in all its contexts. `timelinectl preview` serves \
             that page while the widgets change.
 
             Examples:

@@ -17,8 +17,8 @@ import WidgetModel
 /// | `extension.lock`, `app.lock` | held by these processes |
 ///
 /// Only the timelines and `drawings.json` hold content that people see. Where files are protected
-/// while a device is locked, these may be protected; `state.json` and `budget.json` must not be, because a
-/// push may arrive at any time and is processed with the cursors.
+/// while a device is locked, these may be protected; `state.json` and `budget.json` must not be,
+/// because a push may arrive at any time and is processed with the cursors.
 ///
 /// Any process that shows widgets can read it without the app's code. Only one running client
 /// writes it: each extension of a client that has several has an archive of its own.
