@@ -45,8 +45,8 @@ package struct GatewayService: Sendable {
         /// The digest of the registration; `nil` from a gateway that sends none.
         package var digest: String? { document.objectValue?["digest"]?.stringValue }
 
-        /// What the gateway cannot use of the registration, such as a kind that is not in the
-        /// catalog.
+        /// The parts of the registration that the gateway cannot use, such as a kind that is not
+        /// in the catalog.
         package var warnings: [Fault] {
             (document.objectValue?["warnings"]?.arrayValue ?? []).compactMap { element in
                 if let text = element.stringValue { return Fault("", text) }

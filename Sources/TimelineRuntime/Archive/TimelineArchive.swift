@@ -21,7 +21,7 @@ public struct TimelineArchive: Sendable, Equatable {
         public var isLuminanceReduced: Bool
         /// Whether sensitive content is hidden.
         public var isRedacted: Bool
-        /// How much is shown: less where the person is far away.
+        /// The amount of detail: less where the person is far away.
         public var levelOfDetail: LevelOfDetail
 
         /// Creates the context of an environment.

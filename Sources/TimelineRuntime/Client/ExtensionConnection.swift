@@ -76,9 +76,9 @@ public struct ExtensionConnection: Sendable {
         _ = try await ask(.reload, members)
     }
 
-    /// Tells the extension the app's activity, which it keeps until it is told another one, and
-    /// what changed in the system; `nil` for what is as it was. See
-    /// ``TimelineClient/set(activity:)`` and ``TimelineClient/systemChanged(_:)``.
+    /// Reports the app's activity, which holds until the next report, and a change in the system;
+    /// `nil` where there is nothing new. See ``TimelineClient/set(activity:)`` and
+    /// ``TimelineClient/systemChanged(_:)``.
     ///
     /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
     public func set(

@@ -74,9 +74,9 @@ package struct ReloadEngine: Sendable {
         var verificationBackoff: Backoff
     }
 
-    /// What the gateway is told of the progress.
+    /// The acknowledgements to the gateway.
     struct Acknowledging: Sendable {
-        /// What the next acknowledgement reports.
+        /// The content of the next acknowledgement.
         var reports = Acknowledgement()
         /// The acknowledgement in flight.
         var sent: Acknowledgement?

@@ -180,7 +180,7 @@ extension WidgetNode {
 }
 
 extension WidgetStyle {
-    /// Sets the dates between which a node counts by itself.
+    /// Sets the dates between which a node counts.
     mutating func live(_ interval: ClosedRange<Date>, countsDown: Bool) {
         self[.liveFrom] = Value.length(interval.lowerBound.timeIntervalSince1970)
         self[.liveTo] = Value.length(interval.upperBound.timeIntervalSince1970)

@@ -25,7 +25,7 @@ public struct WidgetDeviceState: Sendable, Hashable {
     public var availableSize: CGSize?
     /// The settings that decide where sensitive content is hidden.
     public var sensitiveContent: SensitiveContentSettings
-    /// How much a widget shows: less where the person is far away.
+    /// The amount of detail: less where the person is far away.
     public var levelOfDetail = LevelOfDetail.default
 
     /// Creates a state. The default is an unlocked device in daylight.
@@ -109,11 +109,11 @@ public enum DynamicTypeSize: String, Sendable, Hashable, CaseIterable, Comparabl
     }
 }
 
-/// How much a widget shows, which depends on the person's distance.
+/// The amount of detail in a widget, which depends on the person's distance.
 public enum LevelOfDetail: Sendable, Hashable {
     /// Everything.
     case `default`
-    /// What can be recognized from afar.
+    /// Only content that can be recognized from far away.
     case simplified
 }
 

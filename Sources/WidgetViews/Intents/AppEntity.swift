@@ -10,7 +10,7 @@ public protocol EntityIdentifierConvertible: Sendable, Hashable {
 }
 
 extension EntityIdentifierConvertible where Self: LosslessStringConvertible {
-    /// The text from which the id can be read.
+    /// The id as text.
     public var entityIdentifierString: String { description }
     /// Returns the id that the text states.
     public static func entityIdentifier(for text: String) -> Self? { Self(text) }

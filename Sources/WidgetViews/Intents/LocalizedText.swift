@@ -117,7 +117,7 @@ public struct LocalizedStringResource: Sendable, Hashable, ExpressibleByStringIn
     }
 }
 
-/// What stays as it is where a text with it is drawn.
+/// A value inside a text that keeps its own drawing.
 protocol DrawnInText {
     var nodeInText: WidgetNode { get }
 }

@@ -29,14 +29,14 @@ public struct Figure: Sendable, Hashable, Codable {
         self.paint = paint
     }
 
-    /// Whether it has all of its numbers; one that an archive states may lack some.
+    /// Whether no number is missing. In an archive some may be.
     var isWhole: Bool {
         if case .shading(let shading) = paint, !shading.isWhole { return false }
         return trim.map { $0.count == 2 } ?? true
     }
 }
 
-/// What a shape or a text is filled with.
+/// The fill of a shape or a text.
 public enum Paint: Sendable, Hashable, Codable {
     /// A single color.
     case color(Color)

@@ -7,7 +7,7 @@ struct Picture {
     /// The context for people.
     let caption: String
     let svg: String
-    /// The same whenever the picture shows the same, however its dates move.
+    /// Text that is equal for pictures of equal content, whatever their dates show now.
     let content: String
 
     init(
