@@ -63,6 +63,21 @@ import WidgetModel
         await service.server.stop()
     }
 
+    @Test func channelsAreManagedAtTheSameAddress() async throws {
+        let service = try Service()
+        let http = TestHTTP(
+            url: "https://127.0.0.1:\(service.server.port)", ca: service.ca, version: .two)
+        let path = "/1/apps/com.mygame/channels"
+        var fields = [("authorization", service.authorization)]
+        let created = try http.request(
+            "POST", path, headers: fields,
+            body: #"{"message-storage-policy":1,"push-type":"LiveActivity"}"#)
+        #expect(created.status == 201 && created.header("apns-request-id") != nil)
+        fields.append(("apns-channel-id", try #require(created.header("apns-channel-id"))))
+        #expect(try http.request("GET", path, headers: fields)["message-storage-policy"] == 1)
+        await service.server.stop()
+    }
+
     @Test func withoutHTTP2NothingIsSaid() async throws {
         let service = try Service()
         #expect(throws: TestHTTPError.self) { try service.push(.one) }

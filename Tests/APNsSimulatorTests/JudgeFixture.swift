@@ -94,7 +94,9 @@ struct JudgeFixture {
 
     /// Returns the answer to a request; `nil` if it is not answered at once.
     mutating func answer(to request: PushRequest) -> PushAnswer? {
-        for case .answer(stream: stream, let answer, id: _) in send(request) { return answer }
+        for case .answer(stream: stream, let answer, id: _, idField: _) in send(request) {
+            return answer
+        }
         return nil
     }
 

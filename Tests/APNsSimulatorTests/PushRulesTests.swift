@@ -27,6 +27,7 @@ import Testing
             { $0.collapseID = Self.longestID },
             { ($0.pushType, $0.topic) = ("controls", "com.mygame.push-type.controls") },
             { ($0.pushType, $0.topic) = ("alert", "com.mygame") },
+            { ($0.pushType, $0.topic) = ("liveactivity", "com.mygame.push-type.liveactivity") },
             { $0.bodyBytes = 4_096 },
         ]
         for priority in ["1", "5", "10"] { changes.append { $0.priority = priority } }
@@ -46,6 +47,8 @@ import Testing
             (.topicDisallowed, { $0.topic = "com.other.push-type.widgets" }),
             (.payloadEmpty, { ($0.body, $0.bodyBytes) = ([], 0) }),
             (.payloadTooLarge, { $0.bodyBytes = 4_097 }),
+            (.badTopic, { $0.pushType = "liveactivity" }),
+            (.badPriority, { ($0.pushType, $0.priority) = ("liveactivity", "1") }),
         ]
         func add(_ reason: APNsReason, _ values: [String?], _ change: @escaping Setter) {
             for value in values { cases.append((reason, { change(&$0, value) })) }

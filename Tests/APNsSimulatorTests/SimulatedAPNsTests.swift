@@ -15,7 +15,7 @@ import Testing
     }
 
     private func isAnswer(_ effect: SimulatedAPNs.Effect, _ answer: PushAnswer) -> Bool {
-        if case .answer(_, answer, _) = effect { true } else { false }
+        if case .answer(_, answer, _, _) = effect { true } else { false }
     }
 
     // MARK: Streams

@@ -1,6 +1,6 @@
 /// The reasons for a rejected push that Apple documents, by Apple's names. The real APNs may return
 /// others.
-package enum APNsReason: String, Sendable, CaseIterable {
+package enum APNsReason: String, Error, Sendable, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
     case badExpirationDate = "BadExpirationDate"
@@ -33,17 +33,29 @@ package enum APNsReason: String, Sendable, CaseIterable {
     case internalServerError = "InternalServerError"
     case serviceUnavailable = "ServiceUnavailable"
     case shutdown = "Shutdown"
+    // Of requests about channels.
+    case badChannelID = "BadChannelId"
+    case badRequestParams = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
+    case cannotCreateChannelConfig = "CannotCreateChannelConfig"
+    case channelNotRegistered = "ChannelNotRegistered"
+    case featureNotEnabled = "FeatureNotEnabled"
+    case missingChannelID = "MissingChannelId"
+    case missingPushType = "MissingPushType"
+    case topicMismatch = "TopicMismatch"
 
     /// The HTTP status of the reason.
     package var status: Int {
         switch self {
         case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority,
             .badTopic, .deviceTokenNotForTopic, .duplicateHeaders, .idleTimeout, .invalidPushType,
-            .missingDeviceToken, .missingTopic, .payloadEmpty, .topicDisallowed:
+            .missingDeviceToken, .missingTopic, .payloadEmpty, .topicDisallowed, .badChannelID,
+            .badRequestParams, .badRequestPayload, .cannotCreateChannelConfig,
+            .channelNotRegistered, .featureNotEnabled, .missingChannelID, .missingPushType:
             400
         case .badCertificate, .badCertificateEnvironment, .expiredProviderToken, .forbidden,
             .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken,
-            .badEnvironmentKeyIDInToken:
+            .badEnvironmentKeyIDInToken, .topicMismatch:
             403
         case .badPath: 404
         case .methodNotAllowed: 405
@@ -67,10 +79,12 @@ package enum APNsReason: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether no push to the device token is allowed any more.
+    /// Whether no push to the device token or channel is allowed any more.
     package var endsToken: Bool {
         switch self {
-        case .badDeviceToken, .deviceTokenNotForTopic, .expiredToken, .unregistered: true
+        case .badDeviceToken, .channelNotRegistered, .deviceTokenNotForTopic, .expiredToken,
+            .unregistered:
+            true
         default: false
         }
     }

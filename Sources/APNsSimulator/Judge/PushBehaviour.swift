@@ -1,10 +1,16 @@
-/// The response of APNs to a push.
+import WidgetModel
+
+/// The response of APNs to a request.
 package struct PushAnswer: Sendable, Hashable {
     package let status: Int
     /// The reason; `nil` if the push was accepted.
     package let reason: String?
     /// The time at which the device token was found dead, ms since 1970; only with 410.
     package let timestamp: Int64?
+    /// The field `apns-channel-id`: the channel that was created.
+    package var channelID: String?
+    /// The properties that were read.
+    package var document: JSONObject?
 
     /// Creates any response, even one that APNs is not known to return.
     package init(status: Int, reason: String? = nil, timestamp: Int64? = nil) {
@@ -26,7 +32,7 @@ package struct PushAnswer: Sendable, Hashable {
 
     /// The body: JSON, or empty for an accepted push.
     package var body: String {
-        guard let reason else { return "" }
+        guard let reason else { return document.map { JSONValue.object($0).text } ?? "" }
         guard let timestamp else { return #"{"reason":"\#(reason)"}"# }
         return #"{"reason":"\#(reason)","timestamp":\#(timestamp)}"#
     }

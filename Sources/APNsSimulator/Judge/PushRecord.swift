@@ -8,13 +8,23 @@ package enum PushViolation: Sendable, Hashable {
     case repeatedAfterSuccess
     /// The same push after a permanent rejection.
     case repeatedAfter(APNsReason)
-    /// A push to a device token that was reported as dead, or as belonging to another topic.
+    /// A push to a device token that was reported as dead, or as belonging to another topic, or to
+    /// a channel that was reported as deleted.
     case pushedToDead
     /// A request whose fields, payload or topic are rejected.
     case badRequest(APNsReason)
+    // Of pushes for Live Activities. APNs accepts them, and the device does not show them.
+    /// A key of `aps` that is missing, invalid, or not allowed for the event.
+    case badContent(key: String)
+    /// A timestamp that does not prove the content newer than content sent before.
+    case outOfOrder
+    /// A push after an `end` that was answered with status 200.
+    case afterEnd
+    /// A `start` to a token for updates, or another event to a push-to-start token.
+    case wrongActivityToken
 }
 
-/// The record of pushes to one device token.
+/// The record of pushes to one device token or channel.
 package struct DeviceRecord: Sendable, Hashable {
     /// The maximum number of stored pushes for each device token; further ones are only counted.
     static let pushesMax = 100
@@ -40,14 +50,22 @@ package struct DeviceRecord: Sendable, Hashable {
     package internal(set) var isDead = false
     /// The connection on which the client was informed of that.
     var deadOn = 0
+    /// The accepted content for a Live Activity with the highest timestamp.
+    var newest: ActivityPush?
+    /// The connection on which the client was informed that an `end` was accepted; 0 for none.
+    var endedOn = 0
     /// The behaviors for the next pushes; the last one repeats.
     var script: [PushBehaviour] = []
 
     package init() {}
 
+    /// The contents of the stored pushes for a Live Activity, in the order of acceptance.
+    package var activities: [ActivityPush] { pushes.compactMap { ActivityPush($0.request) } }
+
     /// Records an accepted push.
-    mutating func take(_ push: Push) {
+    mutating func take(_ push: Push, _ activity: ActivityPush?) {
         taken += 1
+        if let activity, newest.map({ !activity.isHidden(by: $0) }) ?? true { newest = activity }
         if pushes.count < Self.pushesMax { pushes.append(push) }
     }
 }
@@ -58,8 +76,13 @@ package struct PushRecord: Sendable {
     static let devicesMax = 2_000_000
     /// The maximum number of connections with a stored time.
     static let connectionsMax = 100_000
+    /// The maximum number of apps with channels.
+    static let channelAppsMax = 1_000
 
+    /// The pushes by device token, and by the id of a channel.
     package internal(set) var devices: [String: DeviceRecord] = [:]
+    /// The channels of each app.
+    package internal(set) var channels: [String: [String: ChannelPolicy]] = [:]
     /// The total number of requests.
     package internal(set) var requests = 0
     /// The total number of accepted pushes.

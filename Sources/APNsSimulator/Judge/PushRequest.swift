@@ -18,6 +18,10 @@ package struct PushRequest: Sendable, Hashable {
     package var priority: String?
     /// The field `apns-collapse-id`.
     package var collapseID: String?
+    /// The field `apns-channel-id`.
+    package var channelID: String?
+    /// The field `apns-request-id`, which replaces `apns-id` in requests about channels.
+    package var requestID: String?
     /// Whether one of these fields occurred twice.
     package var isFieldRepeated = false
     /// The names of other fields, up to ``otherFieldsMax``, which APNs ignores.
@@ -27,7 +31,7 @@ package struct PushRequest: Sendable, Hashable {
     /// The stored part of the body.
     package var body: [UInt8] = []
 
-    /// The path of every push, before the device token.
+    /// The path of every push to a device, before its token.
     package static let devicePath = "/3/device/"
 
     package init() {}
@@ -38,6 +42,33 @@ package struct PushRequest: Sendable, Hashable {
         let token = path.dropFirst(Self.devicePath.utf8.count)
         return token.utf8.contains(UInt8(ascii: "/")) ? nil : token
     }
+
+    /// The purposes of requests about channels.
+    package enum ChannelRoute: Sendable {
+        case push, manage, list
+    }
+
+    /// The purpose of a request about channels and the app that its path names; `nil` for another
+    /// request.
+    package var channelRoute: (route: ChannelRoute, app: String)? {
+        guard deviceToken == nil else { return nil }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 5, parts[0].isEmpty else { return nil }
+        switch (parts[1], parts[2], parts[3], parts[4]) {
+        case ("4", "broadcasts", "apps", let app): return (ChannelRoute.push, String(app))
+        case ("1", "apps", let app, "channels"): return (ChannelRoute.manage, String(app))
+        case ("1", "apps", let app, "all-channels"): return (ChannelRoute.list, String(app))
+        default: return nil
+        }
+    }
+
+    /// Whether the request manages or lists channels. Every other request is a push.
+    package var isManagement: Bool { channelRoute.map { $0.route != .push } ?? false }
+
+    /// The name of the field with the request's id.
+    var idField: String { deviceToken == nil ? "apns-request-id" : "apns-id" }
+    /// The value of that field.
+    var idText: String? { deviceToken == nil ? requestID : id }
 
     /// The maximum number of stored names of other fields.
     package static let otherFieldsMax = 32
@@ -54,6 +85,8 @@ package struct PushRequest: Sendable, Hashable {
         case "apns-expiration": set(\.expiration, value)
         case "apns-priority": set(\.priority, value)
         case "apns-collapse-id": set(\.collapseID, value)
+        case "apns-channel-id": set(\.channelID, value)
+        case "apns-request-id": set(\.requestID, value)
         default: if otherFields.count < Self.otherFieldsMax { otherFields.append(name) }
         }
     }

@@ -13,13 +13,17 @@ extension SimulatedAPNs {
             return Decision(request: request, behaviour: .refuseStream)
         }
         let push = Push(
-            token: request.deviceToken.map(String.init) ?? "",
-            id: request.id.flatMap(PushID.init) ?? makeID(), request: request)
+            token: request.deviceToken.map(String.init) ?? request.channelID ?? "",
+            id: request.idText.flatMap(PushID.init) ?? makeID(), request: request,
+            activity: ActivityPush(request))
         let behaviour: PushBehaviour
         if let reason = refusal(of: request, on: &connection, moment) {
             behaviour = .refused(reason)
+        } else if let answer = manage(request) {
+            behaviour = .answer(answer)
         } else {
             noteRepeat(of: push)
+            noteContent(of: push)
             behaviour = self.behaviour(to: push, on: connection.number)
         }
         apply(
@@ -45,10 +49,15 @@ extension SimulatedAPNs {
         {
             return reason
         }
-        let reason =
+        var reason =
             ofFields
             ?? rules.refusalOfTopic(request, allowed: connection.certificateTopics)
             ?? rules.refusalOfPayload(request)
+        // A channel without storage accepts no other expiration than 0.
+        let isStored = request.expiration.map { $0 != "0" } ?? false
+        if reason == nil, isStored, policy(of: request) == .noMessages {
+            reason = .badExpirationDate
+        }
         if let reason { kept.note(.badRequest(reason)) }
         return reason
     }
@@ -89,24 +98,44 @@ extension SimulatedAPNs {
         }
     }
 
+    private mutating func noteContent(of push: Push) {
+        guard let activity = push.activity else { return }
+        for key in activity.faults(isBroadcast: push.request.deviceToken == nil) {
+            kept.note(.badContent(key: key))
+        }
+        guard let device = kept.devices[push.token], let event = activity.event else { return }
+        let first = device.pushes.first.flatMap { ActivityPush($0.request) }?.event ?? event
+        if (first == .start) != (event == .start) { kept.note(.wrongActivityToken) }
+        if event != .start, let newest = device.newest, activity.isHidden(by: newest) {
+            kept.note(.outOfOrder)
+        }
+        if device.endedOn != 0, !answered.lost.contains(device.endedOn) { kept.note(.afterEnd) }
+    }
+
     private mutating func behaviour(to push: Push, on connection: Int) -> PushBehaviour {
+        let isMissing = push.request.deviceToken == nil && policy(of: push.request) == nil
+        let refusal = isMissing ? PushBehaviour.refused(.channelNotRegistered) : nil
         guard kept.devices.count < PushRecord.devicesMax || kept.devices[push.token] != nil else {
-            return .take
+            return refusal ?? .take
         }
         let (behaviour, toldOn) = Self.next(
-            of: &kept.devices[push.token, default: DeviceRecord()], push.token, draw, connection)
+            of: &kept.devices[push.token, default: DeviceRecord()], push.token, draw,
+            on: connection, refusal: refusal)
         if let toldOn, !answered.lost.contains(toldOn) { kept.note(.pushedToDead) }
         return behaviour
     }
 
-    /// Returns the behavior of a device token for the next push, and, if it is dead, the connection
-    /// on which the client was informed of that.
+    /// Returns the behavior of a device token or channel for the next push, and, if it is dead, the
+    /// connection on which the client was informed of that.
     private static func next(
-        of device: inout DeviceRecord, _ token: String, _ draw: FaultDraw, _ connection: Int
+        of device: inout DeviceRecord, _ token: String, _ draw: FaultDraw, on connection: Int,
+        refusal: PushBehaviour?
     ) -> (PushBehaviour, toldOn: Int?) {
         device.requests += 1
         let behaviour: PushBehaviour
-        if let scripted = device.script.first {
+        if let refusal {
+            behaviour = refusal
+        } else if let scripted = device.script.first {
             if device.script.count > 1 { device.script.removeFirst() }
             behaviour = scripted
         } else if device.isDead, let last = device.last {
@@ -160,13 +189,17 @@ extension SimulatedAPNs {
         }
     }
 
-    /// Sends the response to a push.
+    /// Sends the response to a request.
     mutating func answer(
         _ answer: PushAnswer, to push: Push, stream: Int, on connection: inout Connection,
         at moment: Moment, effects: inout [Effect]
     ) {
-        if answer.status == 200 {
+        if (200..<300).contains(answer.status) {
             take(push, on: connection, moment)
+            // A channel may have another activity later.
+            if push.activity?.event == .end, push.request.deviceToken != nil {
+                kept.devices[push.token]?.endedOn = connection.number
+            }
             connection.hasSucceeded = true
             if connection.streamsMax < terms.streamsMax {
                 connection.streamsMax = terms.streamsMax
@@ -175,10 +208,12 @@ extension SimulatedAPNs {
         }
         kept.answers[PushAnswer(status: answer.status, reason: answer.reason), default: 0] += 1
         answered[push.id].note(answer, on: connection.number)
-        effects.append(.answer(stream: stream, answer, id: push.id))
+        effects.append(
+            .answer(stream: stream, answer, id: push.id, idField: push.request.idField))
     }
 
     private mutating func take(_ push: Push, on connection: Connection, _ moment: Moment) {
+        guard !push.request.isManagement else { return }
         kept.taken += 1
         if answered[push.id].isTaken { kept.duplicates += 1 }
         answered[push.id].isTaken = true
@@ -187,6 +222,7 @@ extension SimulatedAPNs {
         request.authorization = nil
         kept.devices[push.token]?.take(
             DeviceRecord.Push(
-                id: push.id, at: moment.wall, connection: connection.number, request: request))
+                id: push.id, at: moment.wall, connection: connection.number, request: request),
+            push.activity)
     }
 }

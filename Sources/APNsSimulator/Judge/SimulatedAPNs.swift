@@ -25,6 +25,8 @@ package struct SimulatedAPNs: Sendable {
         package var seed: UInt64 = 1
         /// The number of pushes whose `apns-id` is stored.
         package var idsMax = 1_000_000
+        /// The number of channels that an app may have.
+        package var channelsMax = 10_000
 
         package init() {}
     }
@@ -47,7 +49,7 @@ package struct SimulatedAPNs: Sendable {
         /// Send SETTINGS with SETTINGS_MAX_CONCURRENT_STREAMS.
         case settings(streamsMax: Int)
         /// Send HEADERS and DATA that end a stream.
-        case answer(stream: Int, PushAnswer, id: PushID)
+        case answer(stream: Int, PushAnswer, id: PushID, idField: String)
         /// Send RST_STREAM with REFUSED_STREAM or INTERNAL_ERROR.
         case reset(stream: Int, isRefused: Bool)
         /// Send GOAWAY with the last processed stream, and a JSON body with a reason.
@@ -94,11 +96,12 @@ package struct SimulatedAPNs: Sendable {
         let answer: PushAnswer?
     }
 
-    /// A push with its token and id.
+    /// A request with its device token or channel, its id, and the content for a Live Activity.
     struct Push: Sendable {
         let token: String
         let id: PushID
         let request: PushRequest
+        let activity: ActivityPush?
     }
 
     let terms: Terms
@@ -125,8 +128,8 @@ package struct SimulatedAPNs: Sendable {
         return record
     }
 
-    /// Sets the behavior for the next pushes to a device token, one after the other; the last one
-    /// repeats. Rules take precedence, and random faults do not apply.
+    /// Sets the behavior for the next pushes to a device token or channel, one after the other; the
+    /// last one repeats. Rules take precedence, and random faults do not apply.
     package mutating func script(_ token: String, _ behaviours: [PushBehaviour]) {
         kept.devices[token, default: DeviceRecord()].script = behaviours
         kept.devices[token]?.isDead = false

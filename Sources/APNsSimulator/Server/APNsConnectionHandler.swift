@@ -139,8 +139,8 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         case .settings(let streamsMax):
             let setting = HTTP2Setting(parameter: .maxConcurrentStreams, value: streamsMax)
             write(.settings(.settings([setting])), .rootStream, context)
-        case .answer(let stream, let answer, let id):
-            write(answer, id: id, on: HTTP2StreamID(stream), context)
+        case .answer(let stream, let answer, let id, let idField):
+            write(answer, id: id, idField: idField, on: HTTP2StreamID(stream), context)
         case .reset(let stream, let isRefused):
             let stream = HTTP2StreamID(stream)
             overlong.remove(stream)
@@ -169,15 +169,18 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     }
 
     private func write(
-        _ answer: PushAnswer, id: PushID, on stream: HTTP2StreamID,
+        _ answer: PushAnswer, id: PushID, idField: String, on stream: HTTP2StreamID,
         _ context: ChannelHandlerContext
     ) {
         let body = answer.body
         var fields = HPACKHeaders()
         fields.reserveCapacity(4)
         fields.add(name: ":status", value: answer.status == 200 ? "200" : String(answer.status))
-        fields.add(name: "apns-id", value: id.text, indexing: .nonIndexable)
-        if service.environment == .sandbox, answer.status == 200 {
+        fields.add(name: idField, value: id.text, indexing: .nonIndexable)
+        if let channelID = answer.channelID {
+            fields.add(name: "apns-channel-id", value: channelID, indexing: .nonIndexable)
+        }
+        if service.environment == .sandbox, answer.status == 200, answer.document == nil {
             fields.add(name: "apns-unique-id", value: id.other.text, indexing: .nonIndexable)
         }
         let headers = HTTP2Frame.FramePayload.Headers(headers: fields, endStream: body.isEmpty)

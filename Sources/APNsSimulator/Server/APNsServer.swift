@@ -80,7 +80,8 @@ package final class APNsServer: Sendable {
     /// The record of all events so far.
     package var record: PushRecord { service.state.withLock { $0.record } }
 
-    /// Sets the behavior for the next pushes to a device token; see ``SimulatedAPNs/script(_:_:)``.
+    /// Sets the behavior for the next pushes to a device token or channel; see
+    /// ``SimulatedAPNs/script(_:_:)``.
     package func script(_ token: String, _ behaviours: [PushBehaviour]) {
         service.state.withLock { $0.script(token, behaviours) }
     }
@@ -111,7 +112,7 @@ final class APNsService: Sendable {
         state = Mutex(SimulatedAPNs(terms))
         self.settings = settings
         environment = terms.environment
-        bodyBytesMax = terms.rules.payloadBytesMax
+        bodyBytesMax = max(terms.rules.payloadBytesMax, terms.rules.longPayloadBytesMax)
     }
 
     /// Creates a channel for a connection.

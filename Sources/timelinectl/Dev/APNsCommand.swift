@@ -16,9 +16,10 @@ struct APNsCommand: AsyncParsableCommand {
             per push, with shortened device tokens. Creates certificates for localhost and a team \
             key in --data if they are missing, and prints the gateway configuration to use at \
             startup. On exit (Ctrl-C) it prints how many pushes it accepted and which of Apple's \
-            rules were broken.
+            rules were broken. Broadcast channels of Live Activities are managed at the same \
+            address; Apple has another host for that.
 
-            Faults are injected by device token (--answer) or at random (--fault): \
+            Faults are injected by device token or channel (--answer) or at random (--fault): \
             \(PushBehaviourText.help).
 
             Examples:
@@ -56,7 +57,7 @@ struct APNsCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Responses for a device token, in order. Repeatable.",
+            "Responses for a device token or channel, in order. Repeatable.",
             valueName: "token=answer,..."))
     var answer: [String] = []
 
@@ -96,12 +97,13 @@ struct APNsCommand: AsyncParsableCommand {
 
     private func scripts(wall: Int64) throws -> [(token: String, behaviours: [PushBehaviour])] {
         try answer.map { text in
-            let parts = text.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2 else { throw ValidationError("--answer must be TOKEN=ANSWER") }
-            let behaviours = try parts[1].split(separator: ",").map {
-                try behaviour($0, wall: wall)
+            // The id of a channel may end with `=`.
+            let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+            let token = parts.dropLast().joined(separator: "=")
+            guard !token.isEmpty, let answers = parts.last, !answers.isEmpty else {
+                throw ValidationError("--answer must be TOKEN=ANSWER")
             }
-            return (String(parts[0]), behaviours)
+            return (token, try answers.split(separator: ",").map { try behaviour($0, wall: wall) })
         }
     }
 
@@ -213,11 +215,17 @@ final class PushLines: Sendable {
 
     func print(_ decision: SimulatedAPNs.Decision, at moment: SimulatedAPNs.Moment) {
         let request = decision.request
+        let activity = ActivityPush(request)
+        let managed = request.isManagement ? "\(request.method) \(request.path)" : nil
+        let token = request.deviceToken.map { "\($0.prefix(Self.tokenCharacters))…" }
+        let timestamp = activity?.timestamp.map { String($0) }
         let fields: [(name: String, value: String?)] = [
-            ("pushType", request.pushType), ("topic", request.topic),
-            ("token", request.deviceToken.map { $0.prefix(Self.tokenCharacters) + "…" }),
+            ("request", managed), ("pushType", request.pushType), ("topic", request.topic),
+            ("token", token),
             ("priority", request.priority), ("expiration", request.expiration),
-            ("collapseId", request.collapseID), ("id", request.id),
+            ("collapseId", request.collapseID), ("id", request.id ?? request.requestID),
+            ("channel", request.channelID), ("event", activity?.event?.rawValue),
+            ("timestamp", timestamp),
         ]
         let outcome = PushBehaviourText.text(decision.behaviour)
         // One at a time, so that lines stay whole.
@@ -267,8 +275,12 @@ final class PushLines: Sendable {
         case .tooManyStreams: "more requests at once than allowed"
         case .repeatedAfterSuccess: "a push sent again that was taken"
         case .repeatedAfter(let reason): "a push sent again after \(reason.rawValue)"
-        case .pushedToDead: "a push to a token that was answered to be dead"
+        case .pushedToDead: "a push to a token or channel that was answered to be dead"
         case .badRequest(let reason): "a request refused with \(reason.rawValue)"
+        case .badContent(let key): "a Live Activity push with a missing or invalid \(key)"
+        case .outOfOrder: "a Live Activity push with a timestamp no higher than before"
+        case .afterEnd: "a Live Activity push after the end"
+        case .wrongActivityToken: "a Live Activity push to a token for other events"
         }
     }
 
