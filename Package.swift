@@ -91,7 +91,9 @@ let package = Package(
             ]),
         .target(
             name: "GatewayPush",
-            dependencies: ["GatewayCore", "WidgetModel", "DequeModule", "HeapModule"]),
+            dependencies: [
+                "CatalogModel", "GatewayCore", "WidgetModel", "DequeModule", "HeapModule",
+            ]),
 
         // Leaf and adapters: they never import each other.
         .target(name: "GatewaySigning", dependencies: ["COpenSSL", "WidgetModel"]),
@@ -272,7 +274,7 @@ let package = Package(
         .target(
             name: "GatewayTestSupport",
             dependencies: [
-                "CatalogModel",
+                "APNsSimulator", "CatalogModel",
                 "CurlMulti", "GatewayCore", "GatewaySigning", "GatewayTLS", "WidgetModel",
             ]),
         .target(
@@ -359,7 +361,7 @@ let package = Package(
         .testTarget(
             name: "GatewayServerTests",
             dependencies: [
-                "CatalogModel",
+                "CatalogModel", "CurlMulti",
                 "APNsSimulator", "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery",
                 "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewayOperations",
                 "GatewayRecords", "GatewayServer", "GatewaySettings", "GatewaySigning",
@@ -373,13 +375,14 @@ let package = Package(
                 "APNsSimulator", "GatewayDelivery", "GatewayEngine", "GatewayOperations",
                 "GatewayServer", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
                 "WidgetModel", "timeline-gateway", "timelinectl",
-            ]),
+            ],
+            exclude: ["apns_double.py"]),
         .testTarget(
             name: "HardeningTests",
             dependencies: [
                 "CatalogModel",
-                "COpenSSL", "GatewaySigning", "GatewayTestSupport", "WidgetModel",
-                "timeline-gateway",
+                "APNsSimulator", "COpenSSL", "GatewaySigning", "GatewayTestSupport",
+                "WidgetModel", "timeline-gateway",
             ]),
     ]
 )

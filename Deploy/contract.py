@@ -14,8 +14,9 @@ UNSEEN_STATUSES = {
     503: "takes a full disk, a full queue or a gateway that stops",
 }
 UNSEEN_FIELDS = {
-    r"schemas/(Widget|Set|Control)Standing\.into":
+    r"schemas/(Widget|Set|Control|Activity)Standing\.into":
         "takes a change that comes between two looks of one explanation",
+    r"schemas/ActivityStanding\.until": "takes a push that waits, and nothing else of it does",
     r"schemas/ExplainedClient\.addresses/items/anyOf/0\.unusable":
         "takes an APNs that says a token is dead",
     r"schemas/ExplainedClient\.addresses/items/anyOf/0\.budget\.refillsAt":
@@ -23,6 +24,7 @@ UNSEEN_FIELDS = {
     r"schemas/ExplainedClient\.addresses/items/anyOf/0\.problem":
         "takes an APNs that says a token is of another topic",
     r"schemas/ExplainedClient\.removedAddresses.*": "takes an APNs that says a token is dead",
+    r"schemas/StartTaken\.channels(\..*)?": "takes an APNs that creates channels",
     r"schemas/Overview\.cluster(\..*)?": "takes a gateway that shares its log with others",
     r"schemas/Outcomes\.collapsedInto/items\..*":
         "a change that is not made is not overtaken by another",

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The declarations of one app: entities, intents, widget kinds, and the dependencies of each kind
-/// and its recommendations.
+/// The declarations of one app: entities, intents, widget kinds, Live Activities, and the
+/// dependencies of each of them.
 ///
 /// A value of this type is valid: every name it uses is declared, every family exists on a
 /// platform, and every rule is within its limits.
@@ -16,6 +16,8 @@ public struct Catalog: Sendable, Hashable {
     public let intents: [String: IntentDeclaration]
     /// The widget and control kinds in the order of their declaration.
     public let widgets: [WidgetDeclaration]
+    /// The types of Live Activities in the order of their declaration. A type is not also a kind.
+    public let activities: [ActivityDeclaration]
     /// The findings that are unusual but valid.
     public let warnings: [Fault]
 
@@ -25,6 +27,11 @@ public struct Catalog: Sendable, Hashable {
     /// Returns the declaration of a kind; `nil` when it is not declared.
     public func widget(kind: String) -> WidgetDeclaration? {
         widgetPositions[kind].map { widgets[$0] }
+    }
+
+    /// Returns the declaration of a type of Live Activities; `nil` when it is not declared.
+    public func activity(type: String) -> ActivityDeclaration? {
+        activities.first { $0.type == type }
     }
 
     /// Returns the intent that configures a kind; `nil` when there is none.
@@ -142,7 +149,35 @@ public struct WidgetDeclaration: Sendable, Hashable {
     public let recommendations: [DependencyRule]?
 }
 
-/// A dependency: a change that matches makes the dependent timeline or set stale.
+/// A type of Live Activities.
+public struct ActivityDeclaration: Sendable, Hashable {
+    /// The type, byte for byte as the app's `ActivityAttributes` are called.
+    public let type: String
+    /// The attributes that rules refer to as `$name`.
+    public let attributes: [String]
+    /// The rules for its content.
+    public let dependsOn: [DependencyRule]
+    /// The source of its content.
+    public let content: ContentSource
+    /// The attributes as the parameters of an intent, for compiling the rules.
+    package let intent: IntentDeclaration
+}
+
+/// The address in an app's backend that answers what a Live Activity shows now.
+public struct ContentSource: Sendable, Hashable {
+    /// The https URL.
+    public let url: String
+    /// Whether one answer is for all activities with the same attributes.
+    public let isShared: Bool
+
+    /// Creates a source.
+    package init(url: String, isShared: Bool = false) {
+        self.url = url
+        self.isShared = isShared
+    }
+}
+
+/// A dependency: a change that matches makes the dependent timeline, set or activity stale.
 public struct DependencyRule: Sendable, Hashable {
     /// The entity type.
     public let entity: String
@@ -181,7 +216,8 @@ public struct DependencyRule: Sendable, Hashable {
     public enum Binding: Sendable, Hashable {
         /// A fixed value.
         case literal(String)
-        /// The widget's value of an intent parameter, written `$name`.
+        /// The widget's value of an intent parameter, or the activity's of an attribute, written
+        /// `$name`.
         case parameter(String)
         /// The client's value of an attribute, written `$client.name`.
         case clientAttribute(String)

@@ -83,35 +83,56 @@ extension Catalog {
         } else if let elements {
             faults.add("widgets", "must be an array, not \(elements.shape)")
         }
+        let activities = Self.activities(&reader, besides: kinds, in: scope, &faults)
         reader.refuseUnknown(&faults)
-        Self.checkKeys(of: widgets, limits, &faults)
+        let rules = widgets.flatMap { $0.dependsOn + ($0.recommendations ?? []) }
+        Self.checkKeys(of: rules + activities.flatMap(\.dependsOn), limits, &faults)
         guard faults.isEmpty, let declaredApp else { throw faults }
         self.app = declaredApp
         self.selfDeclared = Set(selfDeclared)
         self.entities = entities
         self.intents = intents
         self.widgets = widgets
+        self.activities = activities
         widgetPositions = Dictionary(
             widgets.enumerated().map { ($1.kind, $0) }, uniquingKeysWith: { first, _ in first })
         self.warnings = warnings.list
+    }
+
+    /// Reads the types of Live Activities, which share the names of the kinds and their limit.
+    private static func activities(
+        _ reader: inout MemberReader, besides kinds: Set<String>, in scope: RuleScope,
+        _ faults: inout Faults
+    ) -> [ActivityDeclaration] {
+        let countMax = max(0, scope.limits.catalogKindsMax - kinds.count)
+        var names = kinds
+        return (reader.array("activities", countMax: countMax, &faults) ?? []).enumerated()
+            .compactMap { index, element in
+                let place = "activities[\(index)]"
+                let activity = ActivityDeclaration(element, at: place, in: scope, &faults)
+                if let activity, !names.insert(activity.type).inserted {
+                    faults.add(
+                        "\(place).type",
+                        kinds.contains(activity.type)
+                            ? "is also the kind of a widget" : "is declared twice")
+                }
+                return activity
+            }
     }
 
     /// Rejects rules that would bump more keys than a change may. Counts one key for each rule, and
     /// twice as many for each parameter that may be unset, for a change of one entity with one
     /// value of each attribute.
     private static func checkKeys(
-        of widgets: [WidgetDeclaration], _ limits: Limits,
-        _ faults: inout Faults
+        of rules: [DependencyRule], _ limits: Limits, _ faults: inout Faults
     ) {
         var byEntity: [String: (rules: Int, keys: Int)] = [:]
-        for widget in widgets {
-            for rule in widget.dependsOn + (widget.recommendations ?? []) {
-                let keys = rule.match.reduce(1) { keys, match in
-                    if case .parameter = match.binding { keys * 2 } else { keys }
-                }
-                byEntity[rule.entity, default: (0, 0)].rules += 1
-                byEntity[rule.entity, default: (0, 0)].keys += keys
+        for rule in rules {
+            let keys = rule.match.reduce(1) { keys, match in
+                if case .parameter = match.binding { keys * 2 } else { keys }
             }
+            byEntity[rule.entity, default: (0, 0)].rules += 1
+            byEntity[rule.entity, default: (0, 0)].keys += keys
         }
         for (entity, sum) in byEntity.sorted(by: { $0.key < $1.key })
         where sum.keys > limits.changeKeysMax {

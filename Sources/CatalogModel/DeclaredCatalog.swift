@@ -1,7 +1,8 @@
 import WidgetModel
 
-/// A catalog beside what an app's code declares: kinds, families, intents and parameters. Rules,
-/// properties, platforms and attributes are only in the catalog.
+/// A catalog beside what an app's code declares: kinds, families, intents, parameters and types of
+/// Live Activities. Rules, properties, platforms, sources of content and attributes are only in the
+/// catalog.
 extension Catalog {
     /// Returns the places where the catalog differs from the code, each with what to correct.
     ///
@@ -36,6 +37,11 @@ extension Catalog {
             $0.configuration != .control || declared.widget(kind: $0.kind) != nil
         }
         Self.compare(own.map(\.kind), declared.widgets.map(\.kind), at: "widgets", &faults)
+        // Activities may be declared without this library.
+        if !declared.activities.isEmpty {
+            Self.compare(
+                activities.map(\.type), declared.activities.map(\.type), at: "activities", &faults)
+        }
         return faults
     }
 
@@ -71,8 +77,9 @@ extension Catalog {
         }
     }
 
-    /// Returns a catalog document with the declared widgets, intents and entities; everything else
-    /// is kept. Kinds that the code does not declare are removed, except controls.
+    /// Returns a catalog document with the declared widgets, intents, entities and activities;
+    /// everything else is kept. Kinds that the code does not declare are removed, except controls;
+    /// so are types of activities, if it declares any.
     ///
     /// - Parameters:
     ///   - document: The catalog as it is.
@@ -103,6 +110,8 @@ extension Catalog {
         let stated: Set = ["kind", "configuration", "intent", "families"]
         result["widgets"] = .array(
             merged(result["widgets"], declared["widgets"], by: "kind", stated) + controls)
+        let activities = merged(result["activities"], declared["activities"], by: "type")
+        if !activities.isEmpty { result["activities"] = .array(activities) }
         return .object(result)
     }
 

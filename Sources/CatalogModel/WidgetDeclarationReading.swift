@@ -41,7 +41,7 @@ extension WidgetDeclaration {
             families: families, platforms: platforms, configuration, at: reader, &faults, &warnings)
         let collapse = Self.milliseconds(
             reader.value("collapse"), at: reader.path("collapse"), &faults)
-        let dependsOn = Self.rules(&reader, of: intent, in: scope, &faults)
+        let dependsOn = DependencyRule.list(&reader, of: intent, in: scope, &faults)
         var recommendations: [DependencyRule]?
         if let value = reader.value("recommendations"),
             var members = MemberReader(value, at: reader.path("recommendations"), &faults)
@@ -51,7 +51,7 @@ extension WidgetDeclaration {
                     reader.path("recommendations"),
                     "only kinds with the configuration appIntent have recommendations")
             }
-            recommendations = Self.rules(&members, of: intent, in: scope, &faults)
+            recommendations = DependencyRule.list(&members, of: intent, in: scope, &faults)
             members.refuseUnknown(&faults)
         }
         reader.refuseUnknown(&faults)
@@ -119,8 +119,11 @@ extension WidgetDeclaration {
         }
         return result
     }
+}
 
-    private static func rules(
+extension DependencyRule {
+    /// Reads the member `dependsOn`.
+    static func list(
         _ reader: inout MemberReader, of intent: IntentDeclaration?, in scope: RuleScope,
         _ faults: inout Faults
     ) -> [DependencyRule] {
@@ -131,9 +134,7 @@ extension WidgetDeclaration {
             DependencyRule(element, at: "\(place)[\(index)]", of: intent, in: scope, &faults)
         }
     }
-}
 
-extension DependencyRule {
     init?(
         _ value: JSONValue, at place: String, of intent: IntentDeclaration?, in scope: RuleScope,
         _ faults: inout Faults
@@ -204,8 +205,8 @@ extension DependencyRule {
             }
             if case .parameter(let name) = binding, intent?.parameter(name) == nil {
                 faults.add(
-                    place, "binds to a parameter that the kind's intent does not have", hint: name,
-                    among: intent?.parameters.map(\.name) ?? [], sign: "$")
+                    place, "binds to a parameter that the kind, or activity, does not have",
+                    hint: name, among: intent?.parameters.map(\.name) ?? [], sign: "$")
             }
             match.append(Match(attribute: member.name, binding: binding))
         }

@@ -70,7 +70,14 @@ package final class ClusterGateways: Sendable {
               - { app: \(Self.app), team: TEAM123456, keyID: KEY1234567, key: \(folder)/apns.p8,
                   environment: production }
             push: { \((options + pushOptions).joined(separator: ", ")) }
+            webhooks: { allowedRanges: [127.0.0.0/8], ca: \(certificates.ca) }
             """
+    }
+
+    /// Starts a source of content for Live Activities.
+    package func content() throws -> ContentServer {
+        try ContentServer(
+            in: folder, certificate: certificates.certificate, key: certificates.key)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }

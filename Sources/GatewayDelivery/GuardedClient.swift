@@ -34,12 +34,15 @@ final class GuardedClient: Sendable {
 
     /// Sends a request to an endpoint's origin, to the first of its addresses that can be reached.
     /// Cancelling the task ends it.
+    ///
+    /// - Parameter owner: Whose endpoint it is, for ``NameResolver/addresses(_:of:)``.
     func send(
-        _ request: CurlRequest, to endpoint: WebhookEndpoint, bodyBytesMax: Int
+        _ request: CurlRequest, to endpoint: WebhookEndpoint, of owner: String = "",
+        bodyBytesMax: Int
     ) async throws(CurlError) -> CurlResponse {
         var request = request
         var failure = CurlError(.unresolved, "\(endpoint.host) has no address")
-        for address in try await addresses(of: endpoint) {
+        for address in try await addresses(of: endpoint, owner) {
             request.address = address.bytes.count == 4 ? "\(address)" : "[\(address)]"
             do throws(CurlError) {
                 return try await client.send(request, bodyBytesMax: bodyBytesMax)
@@ -58,10 +61,10 @@ final class GuardedClient: Sendable {
 
     /// Returns the permitted addresses, in the order in which to try them.
     private func addresses(
-        of endpoint: WebhookEndpoint
+        of endpoint: WebhookEndpoint, _ owner: String
     ) async throws(CurlError) -> ArraySlice<IPAddress> {
         var found = endpoint.address.map { [$0] }
-        if found == nil { found = await resolver.addresses(endpoint.host) }
+        if found == nil { found = await resolver.addresses(endpoint.host, of: owner) }
         guard let found else {
             throw CurlError(.unresolved, "\(endpoint.host) could not be resolved")
         }

@@ -6,41 +6,64 @@ import Synchronization
 
 /// Resolves host names to addresses.
 package struct NameResolver: Sendable {
-    /// Returns the addresses of a name, the best first; `nil` when it has none, or they were not
-    /// found in time.
-    package let addresses: @Sendable (_ name: String) async -> [IPAddress]?
+    private typealias Find = @Sendable (_ name: String, _ owner: String) async -> [IPAddress]?
+
+    private let find: Find
+
+    private init(find: @escaping Find) { self.find = find }
 
     /// A resolver that calls the given function.
     package init(_ addresses: @escaping @Sendable (_ name: String) async -> [IPAddress]?) {
-        self.addresses = addresses
+        self.init(find: { name, _ in await addresses(name) })
     }
 
-    /// The system's resolver: files, DNS and its other configured sources.
+    /// Returns the addresses of a name, the best first; `nil` when it has none, or they were not
+    /// found in time.
+    ///
+    /// - Parameter owner: Whose name it is. The names of one owner do not hold up those of another.
+    package func addresses(_ name: String, of owner: String = "") async -> [IPAddress]? {
+        await find(name, owner)
+    }
+
+    /// The system's resolver: files, DNS and its other configured sources. Callers that ask for a
+    /// name of one owner at the same time share one look-up.
     ///
     /// - Parameters:
-    ///   - lookUpsMax: The most concurrent look-ups. Each blocks a thread, and the system
-    ///     abandons an unanswered one only after many seconds.
-    ///   - waitingMax: The most look-ups that wait for a free thread; further ones fail at once.
+    ///   - lookUpsMax: The most concurrent look-ups of an owner. Each blocks a thread, and the
+    ///     system abandons an unanswered one only after many seconds.
+    ///   - waitingMax: The most look-ups of an owner that wait for a free thread, and the most
+    ///     callers that share one; further ones fail at once.
     ///   - deadline: The longest time that a caller waits.
+    ///   - lookUp: Replaces the system's blocking look-up.
     package static func system(
-        lookUpsMax: Int = 8, waitingMax: Int = 1_000, deadline: Duration = .seconds(10)
+        lookUpsMax: Int = 8, waitingMax: Int = 1_000, deadline: Duration = .seconds(10),
+        lookUp: (@Sendable (_ name: String) -> [IPAddress]?)? = nil
     ) -> NameResolver {
-        let lookUps = LookUps(atOnceMax: lookUpsMax, waitingMax: waitingMax, deadline: deadline)
-        return NameResolver { await lookUps.addresses(of: $0) }
+        let owners = Mutex<[String: LookUps]>([:])
+        return NameResolver(find: { name, owner in
+            let lookUps = owners.withLock { owners in
+                let lookUps =
+                    owners[owner]
+                    ?? LookUps(
+                        atOnceMax: lookUpsMax, waitingMax: waitingMax, deadline: deadline,
+                        lookUp ?? { LookUps.ask($0) })
+                owners[owner] = lookUps
+                return lookUps
+            }
+            return await lookUps.addresses(of: name)
+        })
     }
 }
 
 /// Runs blocking look-ups, a few at a time.
 private final class LookUps: Sendable {
-    /// One look-up, which is answered once: by the system or at its deadline.
-    final class LookUp: Sendable {
+    /// A caller, which is answered once: by the system or at its deadline.
+    final class Caller: Sendable {
         typealias Waiter = CheckedContinuation<[IPAddress]?, Never>
 
-        let name: String
         private let waiter: Mutex<Waiter?>
 
-        init(_ name: String, _ waiter: Waiter) {
-            self.name = name
+        init(_ waiter: Waiter) {
             self.waiter = Mutex(waiter)
         }
 
@@ -57,7 +80,18 @@ private final class LookUps: Sendable {
 
     private struct State {
         var atOnce = 0
-        var waiting: [LookUp] = []
+        /// The names that wait for a thread.
+        var waiting: [String] = []
+        /// The callers of each name that is being looked up or waits.
+        var callers: [String: [Caller]] = [:]
+
+        /// Drops waiting names whose callers no longer wait.
+        mutating func dropAbandoned() {
+            for name in waiting where callers[name]?.allSatisfy(\.isAnswered) ?? true {
+                callers[name] = nil
+            }
+            waiting.removeAll { [callers] in callers[$0] == nil }
+        }
     }
 
     private let state = Mutex(State())
@@ -65,48 +99,63 @@ private final class LookUps: Sendable {
     private let atOnceMax: Int
     private let waitingMax: Int
     private let milliseconds: Int
+    private let ask: @Sendable (String) -> [IPAddress]?
 
-    init(atOnceMax: Int, waitingMax: Int, deadline: Duration) {
+    init(
+        atOnceMax: Int, waitingMax: Int, deadline: Duration,
+        _ ask: @escaping @Sendable (String) -> [IPAddress]?
+    ) {
         self.atOnceMax = atOnceMax
         self.waitingMax = waitingMax
         let (seconds, attoseconds) = deadline.components
         milliseconds = Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
+        self.ask = ask
     }
 
     func addresses(of name: String) async -> [IPAddress]? {
         await withCheckedContinuation { continuation in
-            let lookUp = LookUp(name, continuation)
+            let caller = Caller(continuation)
             enum Turn { case now, later, never }
             let turn = state.withLock { state -> Turn in
-                if state.atOnce < atOnceMax {
+                var turn = Turn.later
+                if let others = state.callers[name]?.count {
+                    if others >= waitingMax {
+                        state.callers[name]?.removeAll(where: \.isAnswered)
+                    }
+                    guard state.callers[name]?.count ?? 0 < waitingMax else { return .never }
+                } else if state.atOnce < atOnceMax {
                     state.atOnce += 1
-                    return .now
+                    turn = .now
+                } else {
+                    state.dropAbandoned()
+                    guard state.waiting.count < waitingMax else { return .never }
+                    state.waiting.append(name)
                 }
-                // Drop look-ups whose callers no longer wait.
-                state.waiting.removeAll(where: \.isAnswered)
-                guard state.waiting.count < waitingMax else { return .never }
-                state.waiting.append(lookUp)
-                return .later
+                state.callers[name, default: []].append(caller)
+                return turn
             }
-            if turn == .never { return lookUp.answer(nil) }
-            queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { lookUp.answer(nil) }
-            if turn == .now { queue.async { self.carryOut(lookUp) } }
+            if turn == .never { return caller.answer(nil) }
+            queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { caller.answer(nil) }
+            if turn == .now { queue.async { self.carryOut(name) } }
         }
     }
 
-    private func carryOut(_ lookUp: LookUp) {
-        var next: LookUp? = lookUp
-        while let lookUp = next {
-            if !lookUp.isAnswered { lookUp.answer(Self.ask(lookUp.name)) }
-            next = state.withLock { state in
-                guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
-                state.atOnce -= 1
-                return nil
+    private func carryOut(_ name: String) {
+        var next: String? = name
+        while let name = next {
+            let addresses = ask(name)
+            let callers = state.withLock { state in
+                let callers = state.callers.removeValue(forKey: name) ?? []
+                state.dropAbandoned()
+                next = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+                if next == nil { state.atOnce -= 1 }
+                return callers
             }
+            for caller in callers { caller.answer(addresses) }
         }
     }
 
-    private static func ask(_ name: String) -> [IPAddress]? {
+    static func ask(_ name: String) -> [IPAddress]? {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var first: UnsafeMutablePointer<addrinfo>?

@@ -10,36 +10,48 @@ package struct WebhookMessage: Sendable, Hashable {
     package var timestamp: Int64
     /// The content, in JSON.
     package var body: [UInt8]
+    /// The app whose endpoint it goes to, if names of one app must not hold up those of another.
+    package var app: String
 
     /// An attempt.
-    package init(id: String, timestamp: Int64, body: [UInt8]) {
+    package init(id: String, timestamp: Int64, body: [UInt8], app: String = "") {
         self.id = id
         self.timestamp = timestamp
         self.body = body
+        self.app = app
     }
 }
 
-/// Sends webhooks: signed, and to permitted addresses only. Redirects count as failures.
+/// Sends webhooks, and questions to content sources: signed, and to permitted addresses only.
+/// Redirects count as failures.
 package final class WebhookSender: Sendable {
+    /// The answer of a content source.
+    package typealias Answer = (
+        status: Int, body: [UInt8], failure: CurlError?, retryAfter: Int64?
+    )
+
     private let client: GuardedClient
-    /// The longest time of one request.
-    private static let deadline = Duration.seconds(20)
+    /// The longest time of one delivery, and of one question.
+    private static let (deadline, questionDeadline) = (Duration.seconds(20), Duration.seconds(5))
 
     /// A sender.
     ///
     /// - Parameters:
+    ///   - name: The name of its thread.
     ///   - addressGuard: Decides which addresses are permitted.
     ///   - resolver: Resolves the names of endpoints.
     ///   - trust: The certificates to trust in endpoints.
     ///   - connectionsMax: The most open connections.
+    ///   - requestsMax: The most requests in flight.
     /// - Throws: ``CurlError`` (`noMemory`).
     package init(
-        addressGuard: AddressGuard, resolver: NameResolver = .system(),
-        trust: CurlTrust = .system, connectionsMax: Int = 256
+        name: String = "webhooks", addressGuard: AddressGuard,
+        resolver: NameResolver = .system(), trust: CurlTrust = .system,
+        connectionsMax: Int = 256, requestsMax: Int = 256
     ) throws(CurlError) {
-        var configuration = CurlClient.Configuration(name: "webhooks")
+        var configuration = CurlClient.Configuration(name: name)
         configuration.trust = trust
-        configuration.requestsMax = 256
+        configuration.requestsMax = requestsMax
         configuration.connectionsMax = connectionsMax
         // The caller limits the requests to a host. One that waits in libcurl waits for others'.
         configuration.connectionsPerHostMax = 0
@@ -52,14 +64,28 @@ package final class WebhookSender: Sendable {
     package func send(
         _ message: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
     ) async throws(CurlError) -> WebhookResponse {
-        let response = try await attempt(message, to: endpoint, signer: signer)
+        let response = try await attempt(
+            message, to: endpoint, signer: signer, deadline: Self.deadline, bodyBytesMax: 1_024)
         var answer = WebhookResponse.status(
-            response.status,
-            retryAfter: response.head["retry-after"].flatMap {
-                RetryAfter.seconds($0, now: message.timestamp)
-            })
+            response.status, retryAfter: Self.retryAfter(response, message))
         answer.isMultiplexed = response.head.version == "2"
         return answer
+    }
+
+    /// Asks a content source. Cancelling the task ends it.
+    ///
+    /// - Returns: The answer, with one byte more of its body at most than content may have, and why
+    ///   the rest is missing.
+    package func ask(
+        _ question: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
+    ) async throws(CurlError) -> Answer {
+        let response = try await attempt(
+            question, to: endpoint, signer: signer, deadline: Self.questionDeadline,
+            bodyBytesMax: ActivityContent.bytesMax + 1)
+        return (
+            response.status, response.body, response.failure,
+            Self.retryAfter(response, question)
+        )
     }
 
     /// Waits for the attempts in flight to end, and makes no further ones.
@@ -68,12 +94,18 @@ package final class WebhookSender: Sendable {
     }
 
     private func attempt(
-        _ message: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
+        _ message: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner,
+        deadline: Duration, bodyBytesMax: Int
     ) async throws(CurlError) -> CurlResponse {
         let request = CurlRequest(
             "POST", origin: endpoint.origin, target: endpoint.target,
-            fields: try Self.fields(message, signer), body: message.body, timeout: Self.deadline)
-        return try await client.send(request, to: endpoint, bodyBytesMax: 1_024)
+            fields: try Self.fields(message, signer), body: message.body, timeout: deadline)
+        return try await client.send(
+            request, to: endpoint, of: message.app, bodyBytesMax: bodyBytesMax)
+    }
+
+    private static func retryAfter(_ response: CurlResponse, _ message: WebhookMessage) -> Int64? {
+        response.head["retry-after"].flatMap { RetryAfter.seconds($0, now: message.timestamp) }
     }
 
     private static func fields(

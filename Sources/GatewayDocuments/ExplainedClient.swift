@@ -18,6 +18,7 @@ package struct ExplainedClient: Codable, Sendable {
     package var widgets: [ExplainedItem] = []
     package var recommendations: [ExplainedItem] = []
     package var controls: [ExplainedItem] = []
+    package var activities: [ExplainedItem]?
     package var streams: [ExplainedStream] = []
     package var addresses: [ExplainedAddress] = []
     /// The addresses that were removed since the client last stated its addresses.
@@ -36,10 +37,14 @@ package struct ExplainedClient: Codable, Sendable {
     }
 }
 
-/// A widget, recommendation set or control as it is registered, with its state.
+/// A widget, recommendation set, control or activity as it is registered, with its state.
 package struct ExplainedItem: Codable, Sendable {
-    package let kind: String
-    // Of a widget or control.
+    /// The kind; absent for an activity.
+    package let kind: String?
+    // Of an activity.
+    package let type: String?
+    package let attributes: JSONMap<JSONValue>?
+    // Of a widget, control or activity.
     package let family: String?
     package let id: String?
     package let parameters: JSONMap<JSONValue>?
@@ -49,7 +54,7 @@ package struct ExplainedItem: Codable, Sendable {
     package let items: JSONValue?
     package let builtAt: String?
 
-    /// `true` if the kind is not in the catalog, or the set is empty.
+    /// `true` if the kind or type is not in the catalog, or the set is empty.
     package var sleeps: Bool?
     package var fresh: Bool?
     package var stale: Staleness?
@@ -93,20 +98,25 @@ package struct ExplainedAddress: Codable, Sendable {
     package let type: String
     package let pushType: String?
     package let token: String?
+    /// The id of the broadcast channel, in place of a token.
+    package let channel: String?
     package let environment: String?
     package let topic: String?
     package let url: String?
 
-    /// `everything`, `timelines`, `recommendations` or `control`.
+    /// `everything`, `timelines`, `recommendations`, `control`, `activity` or `start`.
     package var `for`: String?
     package var control: String?
+    /// The id of the activity, or the type of those that are started.
+    package var activity: String?
     package var delivered: UInt64?
     package var cause: String?
     package var failures: Int?
     package var underWay: Bool?
     package var retryAt: String?
     package var unusable: String?
-    /// The topic that APNs rejected for the address, and the one that fits.
+    /// The topic that APNs rejected for the address, and the one that fits; or why the source of
+    /// an activity's content fails.
     package var problem: String?
     package var budget: Budget?
 

@@ -33,6 +33,9 @@ package struct RegisteredClient: Codable, Sendable {
     package var widgets: [JSONValue] = []
     package var recommendations: [JSONValue] = []
     package var controls: [JSONValue] = []
+    // Absent if there are none.
+    package var activities: [JSONValue]?
+    package var activityStarts: [JSONValue]?
     package var delivery: [RegisteredAddress] = []
     package var client = ""
     package var digest = ""
@@ -42,8 +45,8 @@ package struct RegisteredClient: Codable, Sendable {
     package var streams: Int?
     /// The number of stale items; absent if that is unknown since the gateway started.
     package var stale: Int?
-    /// The number of widgets, sets and controls that no change can make stale, because the client
-    /// lacks attributes.
+    /// The number of widgets, sets, controls and activities that no change can make stale, because
+    /// the client lacks attributes.
     package var dependOnNothing: Int?
 
     package init() {}
@@ -58,6 +61,12 @@ package struct RegisteredClient: Codable, Sendable {
         widgets = registration.widgets.map(\.json)
         recommendations = registration.recommendations.map(\.json)
         controls = registration.controls.map { $0.json(maskingTokens: true) }
+        if !registration.activities.isEmpty {
+            activities = registration.activities.map { $0.json(maskingTokens: true) }
+        }
+        if !registration.activityStarts.isEmpty {
+            activityStarts = registration.activityStarts.map { $0.json(maskingTokens: true) }
+        }
         delivery = try registration.delivery.map {
             try RegisteredAddress(decoding: $0.json(maskingTokens: true))
         }

@@ -7,6 +7,8 @@ package struct CatalogTaken: Codable, Sendable {
     package var kinds = 0
     package var sequence: UInt64 = 0
     package var warnings: [Fault] = []
+    /// The public keys of the questions to sources of content, if there are any.
+    package var contentKeys: [String]?
 
     package init() {}
 }
@@ -23,6 +25,20 @@ package struct ChangesTaken: Codable, Sendable {
     package var sequence: UInt64 = 0
 
     package init() {}
+}
+
+/// The answer to a start of Live Activities.
+package struct StartTaken: Codable, Sendable, Equatable {
+    package var sequence: UInt64
+    /// Whether the same start was accepted before.
+    package var duplicate: Bool
+    /// The ids of the broadcast channel, by environment, if there is one.
+    package var channels: [String: String]?
+
+    package init(sequence: UInt64, duplicate: Bool, _ channels: [String: String]) {
+        (self.sequence, self.duplicate) = (sequence, duplicate)
+        self.channels = channels.isEmpty ? nil : channels
+    }
 }
 
 /// The answer to a reload.

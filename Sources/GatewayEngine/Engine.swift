@@ -59,9 +59,10 @@ package struct Engine: Sendable {
                 scheduler: leader == nil
                     ? try PushScheduler(
                         replay.shard, terms: configuration.push, hash: replay.hashes.stored,
-                        restoredFrom: store, registry, clock: clock)
+                        starts: replay.starts, restoredFrom: store, registry, clock: clock)
                     : PushScheduler(
-                        replay.shard, terms: configuration.push, hash: replay.hashes.stored),
+                        replay.shard, terms: configuration.push, hash: replay.hashes.stored,
+                        starts: replay.starts),
                 rests: leader != nil, registry: registry, epoch: epochs.epoch, clock: clock,
                 metrics: services.metrics,
                 tracing: services.tracing, logger: logger, pushLogger: services.pushLogger)

@@ -130,7 +130,8 @@ package final class KeyService: Sendable {
     /// Reads the rings again, as left by a rotation in another process, and performs the state
     /// changes that are due. Returns whether anything changed.
     ///
-    /// - Parameter hasWebhooks: Whether webhooks are signed; their ring is created on first use.
+    /// - Parameter hasWebhooks: Whether webhooks, or questions to sources of content, are signed;
+    ///   their ring is created on first use.
     /// - Throws: ``SigningError``; the keys in use stay as they were.
     package func advance(now: Int64, hasWebhooks: Bool) throws(SigningError) -> Bool {
         try advancing.withLock { _ throws(SigningError) in

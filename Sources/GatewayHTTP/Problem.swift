@@ -31,7 +31,9 @@ package enum Problem {
         case .preconditionFailed: preconditionFailed
         case .attributes(let refusal): attributes(refusal)
         case .webhookNeedsBackend:
-            forbidden(error.code, "Only a token with clients:write may register webhooks.")
+            forbidden(
+                error.code,
+                "Only a token with clients:write may register webhooks and broadcast channels.")
         case .tokenRevoked: tokenRevoked
         case .quota(let refusal): quota(refusal)
         case .rate(let limit, let rate, let milliseconds):
@@ -39,6 +41,11 @@ package enum Problem {
         case .busy(let contention): busy(contention)
         case .store(let error): store(error)
         case .cluster(let failure): cluster(failure)
+        case .channelService(let reason):
+            ProblemDetails(
+                status: 503, code: error.code,
+                title: "APNs did not create or delete a broadcast channel",
+                detail: "\(reason). Retry with the same request.", retryAfter: 5)
         }
     }
 
@@ -210,6 +217,12 @@ package enum Problem {
             return tooLarge(
                 "The request needs \(adding) bytes in the log, and an app may use \(limit) "
                     + "(`limits.logBytesPerApp`): send smaller requests, or raise the limit.")
+        case .tooManyStarts(let limit):
+            return ProblemDetails(
+                status: 429, code: "too-many-starts",
+                title: "Too many starts of the app can still be pushed",
+                detail: "At most \(limit) may, each until its `ttl` is over. Give starts a shorter "
+                    + "one, or name more clients with each.", retryAfter: 60)
         }
     }
 

@@ -7,10 +7,13 @@ package struct APNsPushForm: Sendable, Hashable {
     /// `apns-topic`: the app's bundle id, with the suffix for this type.
     package let topic: String
     /// The field `apns-priority`: 10, 5 or 1; `nil` omits it, which means 10.
-    package let priority: Int?
+    package private(set) var priority: Int?
     /// The time that APNs stores a push for an unreachable device, seconds; 0 for not at all, `nil`
     /// for as long as APNs chooses, up to 30 days.
     package let lifetime: Int64?
+    /// The time after which APNs no longer stores it, whatever the lifetime, ms since 1970; `nil`
+    /// for none.
+    private var end: Int64?
     /// The field `apns-collapse-id`: an unreachable device gets only one of the pushes with the
     /// same id.
     package let collapseID: String?
@@ -21,6 +24,8 @@ package struct APNsPushForm: Sendable, Hashable {
     package static let lifetimeMax: Int64 = 2_592_000
     /// The required priority of type `background`.
     package static let backgroundPriority = 5
+    /// The default lifetime of a push for a Live Activity, seconds: as long as one is active.
+    package static let activityLifetime: Int64 = 28_800
 
     /// The reason why a form is invalid.
     package enum Fault: Error, Sendable, Hashable {
@@ -36,7 +41,8 @@ package struct APNsPushForm: Sendable, Hashable {
     }
 
     /// Creates the form in Apple's documentation: `widgets` without priority and expiration,
-    /// `controls` with priority 10 and not stored, `background` with priority 5.
+    /// `controls` with priority 10 and not stored, `background` with priority 5, `liveactivity`
+    /// with the priority of each push (``at(priority:until:)``).
     ///
     /// - Throws: ``Fault`` (`app`).
     package init(_ type: APNsPushType, app: String) throws(Fault) {
@@ -45,6 +51,8 @@ package struct APNsPushForm: Sendable, Hashable {
         case .controls: try self.init(type, app: app, priority: 10, lifetime: 0)
         case .background:
             try self.init(type, app: app, priority: Self.backgroundPriority, lifetime: nil)
+        case .liveactivity:
+            try self.init(type, app: app, priority: nil, lifetime: Self.activityLifetime)
         }
     }
 
@@ -55,14 +63,12 @@ package struct APNsPushForm: Sendable, Hashable {
         _ type: APNsPushType, app: String, priority: Int?, lifetime: Int64?,
         collapseID: String? = nil
     ) throws(Fault) {
-        let isApp =
-            !app.isEmpty && app.utf8.count <= 200
-            && app.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
-        guard isApp else { throw .app }
+        guard Self.isApp(app) else { throw .app }
         switch (type, priority) {
         case (.background, Self.backgroundPriority), (.widgets, nil), (.controls, nil): break
         case (.widgets, 1), (.widgets, 5), (.widgets, 10): break
         case (.controls, 1), (.controls, 5), (.controls, 10): break
+        case (.liveactivity, nil), (.liveactivity, 5), (.liveactivity, 10): break
         default: throw .priority
         }
         if let lifetime, !(0...Self.lifetimeMax).contains(lifetime) { throw .lifetime }
@@ -77,10 +83,33 @@ package struct APNsPushForm: Sendable, Hashable {
         case .widgets: topic = app + ".push-type.widgets"
         case .controls: topic = app + ".push-type.controls"
         case .background: topic = app
+        case .liveactivity: topic = app + ".push-type.liveactivity"
         }
         self.priority = priority
         self.lifetime = lifetime
         self.collapseID = collapseID
+    }
+
+    /// Returns whether a text may be a bundle id.
+    package static func isApp(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 200
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "/") }
+    }
+
+    /// The bundle id of the app.
+    package var app: String {
+        type == .background ? topic : String(topic.dropLast(".push-type.\(type)".count))
+    }
+
+    /// Returns the form with the priority of one push for a Live Activity: 10 or 5, or 10 by
+    /// default; and the time after which APNs no longer stores it, ms since 1970. Other types have
+    /// only their own.
+    package func at(priority: Int?, until end: Int64? = nil) -> APNsPushForm {
+        guard type == .liveactivity, [nil, 5, 10].contains(priority) else { return self }
+        var form = self
+        form.priority = priority
+        form.end = end
+        return form
     }
 
     /// Returns the header fields of a push that is sent now.
@@ -91,18 +120,23 @@ package struct APNsPushForm: Sendable, Hashable {
             (name: "apns-push-type", value: type.rawValue), (name: "apns-topic", value: topic),
         ]
         if let priority { fields.append((name: "apns-priority", value: String(priority))) }
-        if let lifetime {
-            let end = lifetime == 0 ? 0 : (wall / 1_000).later(by: lifetime)
-            fields.append((name: "apns-expiration", value: String(end)))
+        let longest = lifetime.map { $0 == 0 ? 0 : (wall / 1_000).later(by: $0) }
+        if let expiration = [longest, end.map { $0 / 1_000 }].compactMap({ $0 }).min() {
+            fields.append((name: "apns-expiration", value: String(expiration)))
         }
         if let collapseID { fields.append((name: "apns-collapse-id", value: collapseID)) }
         return fields
     }
 
-    /// The payload. It says only that something changed: Apple's system reads no more than that,
-    /// and no one on the way learns what changed.
+    /// The payload that all pushes share. It says only that something changed: Apple's system reads
+    /// no more than that, and no one on the way learns what changed. Empty for Live Activities,
+    /// each of whose pushes has its own.
     package var payload: [UInt8] {
-        type == .background ? Self.wakingPayload : Self.reloadingPayload
+        switch type {
+        case .widgets, .controls: Self.reloadingPayload
+        case .background: Self.wakingPayload
+        case .liveactivity: []
+        }
     }
 
     /// The payload of types `widgets` and `controls`.

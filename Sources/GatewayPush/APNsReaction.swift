@@ -106,7 +106,7 @@ package struct APNsReaction: Sendable, Hashable {
         case "BadCollapseId", "BadExpirationDate", "BadMessageId", "BadPriority", "BadTopic",
             "DuplicateHeaders", "InvalidPushType", "MissingDeviceToken", "MissingTopic",
             "PayloadEmpty", "MissingProviderToken", "BadPath", "MethodNotAllowed",
-            "PayloadTooLarge":
+            "PayloadTooLarge", "BadChannelId", "MissingChannelId", "MissingPushType":
             self.init(.giveUp, alert: .requestRefused)
         case "BadDeviceToken":
             self.init(attempt.mayTryOtherEnvironment ? .tryOtherEnvironment : .dropAddress)
@@ -114,6 +114,9 @@ package struct APNsReaction: Sendable, Hashable {
             self.init(.quarantineAddress, alert: .pairingRefused)
         case "Forbidden":
             self.init(.quarantineAddress, alert: .credentialRefused)
+        case "TopicMismatch", "FeatureNotEnabled":
+            // The credential may push, but not to channels of the app.
+            self.init(.quarantineAddress, alert: .topicRefused)
         case "IdleTimeout":
             self.init(.retry(.connection), connection: .replace)
         case "TopicDisallowed":
@@ -134,7 +137,7 @@ package struct APNsReaction: Sendable, Hashable {
             } else {
                 self.init(.retry(.atOnce), connection: .replace)
             }
-        case "ExpiredToken":
+        case "ExpiredToken", "ChannelNotRegistered":
             self.init(.dropAddress)
         case "Unregistered":
             self.init(toDeathAt: timestamp, of: attempt)

@@ -168,6 +168,7 @@ package struct BackTest: Sendable {
             case .widgets?: add(keys, item.kind, to: &pushed[.widgets, default: []])
             case .controls?: add(keys, item.kind, to: &pushed[.controls, default: []])
             case .background?: add(keys, item.kind, to: &pushed[.background, default: []])
+            case .liveactivity?: add(keys, item.kind, to: &pushed[.liveactivity, default: []])
             case .stream?, .poll?, nil: break
             }
         }
@@ -219,14 +220,13 @@ package struct BackTest: Sendable {
         let told = told.sorted {
             ($0.event.at, $0.event.sequence) < ($1.event.at, $1.event.sequence)
         }
-        guard let first = told.first else { return }
         let target: (String) -> Subject = { [ruleSet] kind in
             Subject(
                 kind: kind,
                 target: channel == .background
                     ? .recommendations : ruleSet.target(ofKind: kind) ?? .timeline)
         }
-        var budget = PushBudget(terms.budget, now: first.event.at)
+        var budget = PushBudget(terms.budget)
         var waiting: (kinds: Set<String>, urgency: Urgency, until: Int64)?
         func ask(_ kinds: Set<String>, _ urgency: Urgency, now: Int64) -> Int64? {
             let stale = kinds.map {

@@ -23,10 +23,15 @@ extension DeliveryAttempts {
         package var grace: Int64
         /// The addresses in order of preference.
         package var addresses: [SavedAddress]
+        /// The timestamp of the last push, if its content has one.
+        package var stamp: Int64
+        /// The oldest accepted start whose activity may still be registered; 0 for none.
+        package var startedSince: UInt64
 
         package init(
             savedAt: Int64, latest: UInt64, confirmed: UInt64, told: UInt64, urgency: UInt8,
-            isKnownToAnswer: Bool, held: Int64, grace: Int64, addresses: [SavedAddress]
+            isKnownToAnswer: Bool, held: Int64, grace: Int64, addresses: [SavedAddress],
+            stamp: Int64 = 0, startedSince: UInt64 = 0
         ) {
             self.savedAt = savedAt
             self.latest = latest
@@ -37,6 +42,8 @@ extension DeliveryAttempts {
             self.held = held
             self.grace = grace
             self.addresses = addresses
+            self.stamp = stamp
+            self.startedSince = startedSince
         }
     }
 
@@ -58,6 +65,8 @@ extension DeliveryAttempts {
         package var awaitsSign: Bool
         /// Whether pushes to it are allowed.
         package var isUsable: Bool
+        /// Whether an accepted push ended the Live Activity there.
+        package var hasEnded: Bool
         /// The remaining wait after a failure, ms.
         package var wait: Int64
         /// The remaining time for the client to make contact, ms.
@@ -65,7 +74,8 @@ extension DeliveryAttempts {
 
         package init(
             id: UInt64, delivered: UInt64, spokeSince: UInt64, givenUp: UInt64, failures: Int,
-            repeats: Int, awaitsSign: Bool, isUsable: Bool, wait: Int64, repeatWait: Int64
+            repeats: Int, awaitsSign: Bool, isUsable: Bool, hasEnded: Bool = false, wait: Int64,
+            repeatWait: Int64
         ) {
             self.id = id
             self.delivered = delivered
@@ -75,10 +85,14 @@ extension DeliveryAttempts {
             self.repeats = repeats
             self.awaitsSign = awaitsSign
             self.isUsable = isUsable
+            self.hasEnded = hasEnded
             self.wait = wait
             self.repeatWait = repeatWait
         }
     }
+
+    /// More pushes than are made before their timestamps are stored.
+    static let stampsUnsaved: Int64 = 60
 
     /// Returns the attempts in persisted form.
     package func saved(now: Int64, wall: Int64) -> Saved {
@@ -90,10 +104,10 @@ extension DeliveryAttempts {
                 SavedAddress(
                     id: $0.id, delivered: $0.delivered, spokeSince: $0.spokeSince,
                     givenUp: $0.givenUp, failures: $0.failures, repeats: $0.repeats,
-                    awaitsSign: $0.awaitsSign,
-                    isUsable: $0.isUsable, wait: $0.notBefore.elapsed(since: now),
+                    awaitsSign: $0.awaitsSign, isUsable: $0.isUsable, hasEnded: $0.hasEnded,
+                    wait: $0.notBefore.elapsed(since: now),
                     repeatWait: $0.repeatAt.elapsed(since: now))
-            })
+            }, stamp: stamp, startedSince: startedSince)
     }
 
     private func graceLeft(now: Int64) -> Int64 {
@@ -119,6 +133,8 @@ extension DeliveryAttempts {
         if saved.grace > 0 { graceUntil = now.later(by: min(saved.grace, Self.grace)) }
         pendingSince = now
         uncarried = latest
+        startedSince = saved.startedSince
+        stamp = saved.stamp > 0 ? saved.stamp.later(by: Self.stampsUnsaved) : 0
         addresses = saved.addresses.map {
             var address = Address(id: $0.id)
             address.delivered = $0.delivered
@@ -128,6 +144,7 @@ extension DeliveryAttempts {
             address.repeats = min(max($0.repeats, 0), Self.repeatsMax)
             address.awaitsSign = $0.awaitsSign
             address.isUsable = $0.isUsable
+            address.hasEnded = $0.hasEnded
             address.notBefore = end(of: $0.wait)
             address.repeatAt = end(of: $0.repeatWait)
             return address

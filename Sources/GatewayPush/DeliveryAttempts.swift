@@ -1,8 +1,8 @@
 import GatewayCore
 import WidgetModel
 
-/// The notifications owed to one client in one category (its timelines, its recommendation sets, or
-/// one control), and the address for the next push.
+/// The notifications owed to one client in one category (its timelines, its recommendation sets, a
+/// control or a Live Activity), and the address for the next push.
 ///
 /// There is no queue: everything up to the latest change that affects the client, beyond what it
 /// confirmed, is owed. Streams and polls notify without confirming; an accepted push has reported
@@ -47,6 +47,9 @@ package struct DeliveryAttempts: Sendable {
         package internal(set) var isUsable = true
         /// Whether the configuration allows pushes to the address at all. Not persisted.
         package internal(set) var isConfigured = true
+        /// Whether an accepted push ended the Live Activity at the address: nothing is pushed to it
+        /// again, whatever is registered or configured.
+        package internal(set) var hasEnded = false
         /// The cause of the last push; `nil` before the first one since the start.
         package internal(set) var cause: PushCause?
         /// The earliest time of the next push after a failure.
@@ -72,7 +75,7 @@ package struct DeliveryAttempts: Sendable {
         }
 
         /// Whether pushes are sent to it.
-        var isOpen: Bool { isUsable && isConfigured }
+        var isOpen: Bool { isUsable && isConfigured && !hasEnded }
         /// The earliest time of the next push.
         var firstPush: Int64 { max(notBefore, withheldUntil) }
         /// The sequence up to which nothing is left to report here if the push in flight is
@@ -106,6 +109,10 @@ package struct DeliveryAttempts: Sendable {
     package internal(set) var isKnownToAnswer = false
     /// The addresses in order of preference.
     package internal(set) var addresses: [Address] = []
+    /// The last result of ``stamped(wall:)``; 0 before the first.
+    package internal(set) var stamp: Int64 = 0
+    /// The oldest accepted start whose activity may still be registered; 0 for none.
+    var startedSince: UInt64 = 0
 
     /// The number of open streams.
     var streams = 0
@@ -282,6 +289,7 @@ package struct DeliveryAttempts: Sendable {
         pendingSince = now
         told = 0
         confirmed = 0
+        startedSince = min(startedSince, 1)
         for index in addresses.indices {
             addresses[index].delivered = 0
             addresses[index].spokeSince = 0
@@ -371,8 +379,34 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
+    /// Returns the timestamp of a push, seconds since 1970, before its content is requested. Each
+    /// is higher than the one before, also when the clock was set back, so that no device takes
+    /// older content for newer.
+    package mutating func stamped(wall seconds: Int64) -> Int64 {
+        startedSince = started(by: seconds)
+        stamp = max(seconds, stamp.later(by: 1))
+        return stamp
+    }
+
+    /// Records that a start was accepted.
+    mutating func started(at sequence: UInt64) {
+        if startedSince == 0 { startedSince = sequence }
+    }
+
+    /// Returns ``startedSince`` at a time, seconds since 1970. APNs stores a start as long as an
+    /// activity lives, which then begins.
+    func started(by seconds: Int64) -> UInt64 {
+        seconds > stamp.later(by: 2 * APNsPushForm.activityLifetime) ? 0 : startedSince
+    }
+
     /// Records that the address accepted the push.
-    package mutating func delivered(_ id: UInt64, now: Int64) {
+    ///
+    /// - Parameters:
+    ///   - awaits: Whether it makes the client answer. Without an answer it is then repeated.
+    ///   - ends: Whether nothing may be pushed to the address again.
+    package mutating func delivered(
+        _ id: UInt64, now: Int64, awaits: Bool = true, ends: Bool = false
+    ) {
         let isKnown = isKnownToAnswer
         update(id) { address, _ in
             guard let push = address.underWay else { return }
@@ -381,7 +415,8 @@ package struct DeliveryAttempts: Sendable {
             address.delivered = max(address.delivered, push.position)
             address.spokeSince =
                 isKnown && address.awaitsSign ? min(address.spokeSince, push.since) : push.since
-            address.awaitsSign = !push.wasHeardOf
+            address.awaitsSign = awaits && !push.wasHeardOf
+            if ends { address.hasEnded = true }
             if push.isRepeat, !push.wasHeardOf {
                 address.repeats = min(address.repeats + 1, Self.repeatsMax)
             }
@@ -393,14 +428,19 @@ package struct DeliveryAttempts: Sendable {
     }
 
     /// Records that the address accepted a push requested by a person, composed at `position`: its
-    /// content is not sent again. The failures of the address are unchanged.
-    package mutating func resent(_ id: UInt64, at position: UInt64, since: UInt64, now: Int64) {
+    /// content is not sent again. The failures of the address are unchanged. The other parameters
+    /// are those of ``delivered(_:now:awaits:ends:)``.
+    package mutating func resent(
+        _ id: UInt64, at position: UInt64, since: UInt64, now: Int64, awaits: Bool = true,
+        ends: Bool = false
+    ) {
         update(id) { address, _ in
             address.cause = .manual
+            if ends { address.hasEnded = true }
             guard position > address.delivered else { return }
             address.delivered = position
             address.spokeSince = since
-            address.awaitsSign = true
+            address.awaitsSign = awaits
             address.repeatAt = now.later(by: Self.repeatWaits[0])
         }
     }

@@ -14,4 +14,6 @@ package enum PushAlert: String, Sendable, CaseIterable {
     case webhookGone = "webhook-gone"
     /// A webhook failed for too long.
     case webhookFailing = "webhook-failing"
+    /// The source of content for Live Activities fails repeatedly.
+    case contentFailing = "content-failing"
 }

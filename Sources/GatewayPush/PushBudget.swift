@@ -1,22 +1,41 @@
 import WidgetModel
 
-/// The push budget of one device.
+/// The push budget of one device, or of one broadcast channel.
 ///
 /// A push of type `widgets` reloads every widget of the app on the device and spends from
 /// WidgetKit's budgets, so such pushes are limited, and a kind does not cause another one before
 /// its minimum interval has passed. Withheld content is not stored here: it stays stale, and a
 /// later request pushes it at the time that this returns, or together with an earlier push.
 package struct PushBudget: Sendable {
-    /// The push limits of one device.
+    /// An account that pushes are counted to, with a limit of its own.
+    package enum Account: String, Sendable, CaseIterable {
+        case widgets, controls, background
+        /// Pushes for Live Activities with priority 10, which Apple's budget counts.
+        case activities
+        /// Pushes for Live Activities with priority 5.
+        case quietActivities
+
+        /// The default limit. Apple publishes none.
+        fileprivate var standard: PushAllowance.Terms {
+            switch self {
+            case .widgets, .controls: .init(perDay: 48, burst: 9, reserve: 4)
+            case .background: .init(perDay: 24, burst: 3, reserve: 1)
+            case .activities: .init(perDay: 240, burst: 10, reserve: 4)
+            case .quietActivities: .init(perDay: 1_440, burst: 30, reserve: 0)
+            }
+        }
+    }
+
+    /// The limits of the accounts.
     package struct Terms: Sendable, Hashable {
-        /// The limit of pushes for timelines.
-        package var widgets = PushAllowance.Terms(perDay: 48, burst: 9, reserve: 4)
-        /// The limit of pushes for controls.
-        package var controls = PushAllowance.Terms(perDay: 48, burst: 9, reserve: 4)
-        /// The limit of pushes that wake the app.
-        package var background = PushAllowance.Terms(perDay: 24, burst: 3, reserve: 1)
+        private var stated: [Account: PushAllowance.Terms] = [:]
 
         package init() {}
+
+        package subscript(account: Account) -> PushAllowance.Terms {
+            get { stated[account] ?? account.standard }
+            set { stated[account] = newValue }
+        }
     }
 
     /// A kind that is stale, or was pushed.
@@ -37,8 +56,8 @@ package struct PushBudget: Sendable {
 
     /// The decision about a push.
     package enum Verdict: Sendable, Hashable {
-        /// Push now; it was counted.
-        case push
+        /// Push now; it was counted to this account.
+        case push(from: Account)
         /// Do not push before this time on the caller's monotonic clock, ms. If nothing is pushed
         /// until then, content of the same urgency may be pushed then.
         case withhold(until: Int64)
@@ -48,68 +67,72 @@ package struct PushBudget: Sendable {
     /// may be pushed sooner; a registration has fewer widgets.
     package static let kindsMax = 256
 
-    private var widgets: PushAllowance
-    private var controls: PushAllowance
-    private var background: PushAllowance
+    private var terms: Terms
+    /// The accounts that pushes were counted to; the others are full.
+    private var allowances: [Account: PushAllowance] = [:]
     /// The kinds that were pushed within a day, with the times.
     private var pushed: [(kind: UInt64, at: Int64)] = []
 
-    package init(_ terms: Terms, now: Int64) {
-        widgets = PushAllowance(terms.widgets, now: now)
-        controls = PushAllowance(terms.controls, now: now)
-        background = PushAllowance(terms.background, now: now)
+    package init(_ terms: Terms) {
+        self.terms = terms
     }
 
     /// Requests a push for all stale content of a type, and counts it if it is allowed.
     ///
     /// - Parameters:
+    ///   - isStart: Whether the push starts a Live Activity.
     ///   - stale: The stale kinds, for timelines; for other types, and when empty, only the
     ///     number of pushes decides.
     ///   - urgency: The highest urgency of the stale content.
     package mutating func ask(
-        _ type: APNsPushType, stale: [Kind], urgency: Urgency, now: Int64
+        _ type: APNsPushType, isStart: Bool = false, stale: [Kind], urgency: Urgency, now: Int64
     ) -> Verdict {
         pushed.removeAll { now.elapsed(since: $0.at) >= TimeAway.longest }
-        if let hold = hold(type, stale: stale, urgency: urgency, now: now) {
-            return .withhold(until: hold.until)
-        }
-        switch type {
-        case .controls: controls.spend(now: now)
-        case .background: background.spend(now: now)
-        case .widgets:
-            widgets.spend(now: now)
-            note(stale, now: now)
-        }
-        return .push
+        let turn = turn(type, isStart: isStart, stale: stale, urgency: urgency, now: now)
+        guard turn.due <= now else { return .withhold(until: turn.due) }
+        spend(turn.account, pushed: stale, now: now)
+        return .push(from: turn.account)
     }
 
     /// Returns the reason and the time until which a push is withheld; `nil` when it is allowed.
-    /// The parameters are those of ``ask(_:stale:urgency:now:)``; nothing is counted.
+    /// The parameters are those of ``ask(_:isStart:stale:urgency:now:)``; nothing is counted.
     package func hold(
-        _ type: APNsPushType, stale: [Kind], urgency: Urgency, now: Int64
+        _ type: APNsPushType, isStart: Bool = false, stale: [Kind], urgency: Urgency, now: Int64
     ) -> (until: Int64, isInterval: Bool)? {
-        let allowed: Int64
-        var first = now
-        switch type {
-        case .controls: allowed = controls.due(urgency, now: now)
-        case .background: allowed = background.due(urgency, now: now)
-        case .widgets:
-            allowed = widgets.due(urgency, now: now)
-            first = stale.map(firstPush).min() ?? now
+        let turn = turn(type, isStart: isStart, stale: stale, urgency: urgency, now: now)
+        return turn.due > now ? (turn.due, turn.isInterval) : nil
+    }
+
+    /// Returns the account of a push and the earliest time at which it may be sent: from the
+    /// preferred account unless the other one allows it earlier.
+    private func turn(
+        _ type: APNsPushType, isStart: Bool, stale: [Kind], urgency: Urgency, now: Int64
+    ) -> (account: Account, due: Int64, isInterval: Bool) {
+        let (preferred, other) = type.accounts(urgency, isStart: isStart)
+        var account = preferred
+        var allowed = allowance(preferred, now: now).due(urgency, now: now)
+        if let other {
+            let due = allowance(other, now: now).due(urgency, now: now)
+            if due < allowed { (account, allowed) = (other, due) }
         }
-        let due = max(first, allowed)
-        return due > now ? (due, first > allowed) : nil
+        let first = type == .widgets ? stale.map(firstPush).min() ?? now : now
+        return (account, max(first, allowed), first > allowed)
+    }
+
+    private func allowance(_ account: Account, now: Int64) -> PushAllowance {
+        allowances[account] ?? PushAllowance(terms[account], now: now)
+    }
+
+    private mutating func spend(_ account: Account, pushed kinds: [Kind], now: Int64) {
+        var allowance = allowance(account, now: now)
+        allowance.spend(now: now)
+        allowances[account] = allowance
+        if account == .widgets { note(kinds, now: now) }
     }
 
     /// Counts a push that is sent regardless of the budget, because a person requested it.
     package mutating func count(_ type: APNsPushType, pushed kinds: [Kind], now: Int64) {
-        switch type {
-        case .widgets:
-            widgets.spend(now: now)
-            note(kinds, now: now)
-        case .controls: controls.spend(now: now)
-        case .background: background.spend(now: now)
-        }
+        spend(type.accounts().preferred, pushed: kinds, now: now)
     }
 
     /// Returns the times at which kinds were last pushed, within the last day.
@@ -129,34 +152,24 @@ package struct PushBudget: Sendable {
     ///     none waits for the failed push's interval.
     ///   - isCounted: Whether it stays counted, because it may have arrived nevertheless.
     package mutating func giveBack(
-        _ type: APNsPushType, before: [LastPush], isCounted: Bool, now: Int64
+        _ account: Account, before: [LastPush], isCounted: Bool, now: Int64
     ) {
         for (kind, at) in before {
             pushed.removeAll { $0.kind == kind }
             if let at { pushed.append((kind, at)) }
         }
-        guard !isCounted else { return }
-        switch type {
-        case .widgets: widgets.giveBack(now: now)
-        case .controls: controls.giveBack(now: now)
-        case .background: background.giveBack(now: now)
-        }
+        if !isCounted { allowances[account]?.giveBack(now: now) }
     }
 
     /// Adopts other limits; the spent share stays spent.
     package mutating func adopt(_ terms: Terms, now: Int64) {
-        widgets.adopt(terms.widgets, now: now)
-        controls.adopt(terms.controls, now: now)
-        background.adopt(terms.background, now: now)
+        self.terms = terms
+        for account in Account.allCases { allowances[account]?.adopt(terms[account], now: now) }
     }
 
     /// Returns the saved pushes of a type.
     package func savings(_ type: APNsPushType, now: Int64) -> PushAllowance.Savings {
-        switch type {
-        case .widgets: widgets.savings(now: now)
-        case .controls: controls.savings(now: now)
-        case .background: background.savings(now: now)
-        }
+        allowance(type.accounts().preferred, now: now).savings(now: now)
     }
 
     /// Returns the earliest time at which a kind may cause a push.
@@ -180,12 +193,8 @@ extension PushBudget {
     package struct Saved: Sendable, Hashable {
         /// The time of saving, ms since 1970.
         package var savedAt: Int64
-        /// The credit for timelines.
-        package var widgets: Int64
-        /// The credit for controls.
-        package var controls: Int64
-        /// The credit for waking the app.
-        package var background: Int64
+        /// The credits; an account without one is full.
+        package var credits: [Account: Int64]
         /// The kinds that were pushed, the oldest push first.
         package var pushed: [PushedKind]
 
@@ -201,23 +210,22 @@ extension PushBudget {
             }
         }
 
-        package init(
-            savedAt: Int64, widgets: Int64, controls: Int64, background: Int64,
-            pushed: [PushedKind]
-        ) {
+        package init(savedAt: Int64, credits: [Account: Int64], pushed: [PushedKind]) {
             self.savedAt = savedAt
-            self.widgets = widgets
-            self.controls = controls
-            self.background = background
+            self.credits = credits
             self.pushed = pushed
         }
     }
 
     /// Returns the budget in persisted form.
     package func saved(now: Int64, wall: Int64) -> Saved {
-        Saved(
-            savedAt: wall, widgets: widgets.credit(now: now), controls: controls.credit(now: now),
-            background: background.credit(now: now),
+        // Older versions require the first three.
+        let kept: Set<Account> = [.widgets, .controls, .background]
+        let credits = kept.union(allowances.keys).map {
+            ($0, allowance($0, now: now).credit(now: now))
+        }
+        return Saved(
+            savedAt: wall, credits: Dictionary(uniqueKeysWithValues: credits),
             pushed: pushed.map { .init(kind: $0.kind, age: now.elapsed(since: $0.at)) })
     }
 
@@ -225,11 +233,28 @@ extension PushBudget {
     /// time counts, and none if the clock was set back.
     package init(_ saved: Saved, _ terms: Terms, now: Int64, wall: Int64) {
         let savedAt = now.later(by: -TimeAway.between(saved.savedAt, wall))
-        widgets = PushAllowance(terms.widgets, credit: saved.widgets, now: savedAt)
-        controls = PushAllowance(terms.controls, credit: saved.controls, now: savedAt)
-        background = PushAllowance(terms.background, credit: saved.background, now: savedAt)
+        self.terms = terms
+        for (account, credit) in saved.credits where credit < terms[account].creditMax {
+            allowances[account] = PushAllowance(terms[account], credit: credit, now: savedAt)
+        }
         pushed = saved.pushed.suffix(Self.kindsMax).map {
             ($0.kind, savedAt.later(by: -min(max($0.age, 0), TimeAway.longest)))
+        }
+    }
+}
+
+extension APNsPushType {
+    /// The account that a push is counted to, and the one that it may be counted to instead.
+    fileprivate func accounts(
+        _ urgency: Urgency = .high, isStart: Bool = false
+    ) -> (preferred: PushBudget.Account, other: PushBudget.Account?) {
+        switch self {
+        case .widgets: (.widgets, nil)
+        case .controls: (.controls, nil)
+        case .background: (.background, nil)
+        case .liveactivity where isStart: (.activities, nil)
+        case .liveactivity where urgency == .low || urgency == .veryLow: (.quietActivities, nil)
+        case .liveactivity: (.activities, .quietActivities)
         }
     }
 }

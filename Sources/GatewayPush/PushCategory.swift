@@ -10,6 +10,20 @@ package enum PushCategory: Sendable, Hashable {
     case recommendations
     /// A single placed control.
     case control(id: String)
+    /// A single Live Activity.
+    case activity(id: String)
+    /// The start of Live Activities of a type.
+    case start(type: String)
+
+    /// Whether it starts Live Activities. Only pushes do, and no contact of the client confirms it.
+    package var isStart: Bool {
+        if case .start = self { true } else { false }
+    }
+
+    /// The type of the Live Activities that it starts; `nil` if it starts none.
+    var startedType: String? {
+        if case .start(let type) = self { type } else { nil }
+    }
 
     /// Returns the categories of a client, each with its addresses in the client's order of
     /// preference; some have none.
@@ -23,11 +37,22 @@ package enum PushCategory: Sendable, Hashable {
         let sets = shared(.background).filter {
             !$0.isWebhook || !registration.recommendations.isEmpty
         }
-        return [(.timelines, shared(.widgets)), (.recommendations, sets)]
-            + registration.controls.map { control in
-                let addresses = control.delivery.map { [$0] } ?? shared(.controls)
-                return (.control(id: control.id), addresses.filter { $0 != .stream })
-            }
+        var all: [(sort: PushCategory, addresses: [DeliveryAddress])] = [
+            (.timelines, shared(.widgets)), (.recommendations, sets),
+        ]
+        for control in registration.controls {
+            let addresses = control.delivery.map { [$0] } ?? shared(.controls)
+            all.append((.control(id: control.id), addresses.filter { $0 != .stream }))
+        }
+        for activity in registration.activities {
+            let addresses =
+                activity.delivery.map { [$0] } ?? registration.delivery.filter(\.isWebhook)
+            all.append((.activity(id: activity.id), addresses))
+        }
+        for start in registration.activityStarts {
+            all.append((.start(type: start.type), [start.delivery]))
+        }
+        return all
     }
 }
 
@@ -37,7 +62,17 @@ extension ClientRegistration {
         switch sort {
         case .timelines: !widgets.isEmpty
         case .recommendations: !recommendations.isEmpty
-        case .control: true
+        case .control, .activity, .start: true
+        }
+    }
+
+    /// Whether only its own pushes confirm a category: starts, and a Live Activity with an address
+    /// of its own. No stream, poll or cursor of the client says what such an activity shows.
+    func isPushed(_ sort: PushCategory) -> Bool {
+        switch sort {
+        case .timelines, .recommendations, .control: false
+        case .activity(let id): activities.contains { $0.id == id && $0.delivery != nil }
+        case .start: true
         }
     }
 }
@@ -53,8 +88,8 @@ extension DeliveryAddress {
         if case .webhook = self { true } else { false }
     }
 
-    /// Returns the hash that identifies the address: another token, topic or environment is another
-    /// address. Stable across restarts.
+    /// Returns the hash that identifies the address: another token or channel, topic or environment
+    /// is another address. Stable across restarts.
     func id(_ hash: SipHash) -> UInt64 {
         let parts: [String] =
             switch self {
@@ -62,6 +97,7 @@ extension DeliveryAddress {
             case .webhook(let url): ["webhook", url]
             case .apns(let apns):
                 ["apns", apns.pushType, apns.token, apns.environment, apns.topic ?? ""]
+                    + (apns.channel.map { [$0] } ?? [])
             }
         return hash(parts.joined(separator: "\0"))
     }
@@ -74,6 +110,7 @@ extension ClientRecord {
         if !sorts.contains(.timelines) { registration.widgets = [] }
         if !sorts.contains(.recommendations) { registration.recommendations = [] }
         registration.controls.removeAll { !sorts.contains(.control(id: $0.id)) }
+        registration.activities.removeAll { !sorts.contains(.activity(id: $0.id)) }
         return ClientRecord(
             client: client, registration: registration, attributes: origins,
             confirmed: confirmed, since: since, addressedAt: addressedAt)

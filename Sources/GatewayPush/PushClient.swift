@@ -48,8 +48,10 @@ struct PushAddress: Sendable {
         switch address {
         case .stream: break
         case .apns(let apns):
-            environment = APNsEnvironmentChoice(
-                stated: apns.environment == "sandbox" ? .sandbox : .production)
+            let stated: APNsEnvironment = apns.environment == "sandbox" ? .sandbox : .production
+            environment = APNsEnvironmentChoice(stated: stated)
+            // A channel exists in its own environment only.
+            if apns.channel != nil { environment?.worked(in: stated) }
         case .webhook(let url):
             webhook = WebhookSchedule()
             host = (try? WebhookEndpoint(url)).map { "\($0.host):\($0.port)" } ?? url
@@ -65,8 +67,26 @@ struct PushTarget: Sendable {
     let sort: PushCategory
     var record: ClientRecord
     var attempts: DeliveryAttempts
+    /// Why there was no content for the last push; `nil` if there was.
+    var failure: ContentFailure?
     /// The latest time of the next evaluation.
     var due: Int64?
+
+    /// Whether only its own pushes confirm it.
+    var isPushed: Bool { record.registration.isPushed(sort) }
+
+    /// Records that nothing up to a position is left to push.
+    mutating func settled(upTo position: UInt64) {
+        if isPushed { attempts.confirm(position) }
+    }
+
+    /// The Live Activity of the category; `nil` for any other category.
+    var activity: RegisteredActivity? {
+        if case .activity = sort { record.registration.activities.first } else { nil }
+    }
+
+    /// The type of the Live Activities that it pushes to or starts; `nil` for any other category.
+    var activityType: String? { sort.startedType ?? activity?.type }
 
     /// Whether the configuration allows pushes to any of its addresses.
     var isConfigured: Bool { attempts.addresses.contains(where: \.isConfigured) }

@@ -26,12 +26,16 @@ extension PushScheduler {
     /// Applies a first or changed registration of a client. Owed notifications stay owed, and
     /// nothing else is.
     ///
-    /// - Parameter heard: The contact of a client that had no address until now.
+    /// - Parameters:
+    ///   - heard: The contact of a client that had no address until now.
+    ///   - wall: The time in ms since 1970.
     package mutating func registered(
-        _ record: ClientRecord, app: String, heard: Evidence = .none, now: Int64
+        _ record: ClientRecord, app: String, heard: Evidence = .none, now: Int64, wall: Int64 = 0
     ) {
         let key = ClientKey(app: app, client: record.client)
-        for slot in register(record, key, heard: heard, now: now) { look(slot, now: now) }
+        for slot in register(record, key, heard: heard, now: now, wall: wall) {
+            look(slot, now: now)
+        }
     }
 
     /// Restores a client from before the start of the program, with its persisted state. Nothing is
@@ -49,7 +53,10 @@ extension PushScheduler {
         heard: Evidence = .none, now: Int64, wall: Int64
     ) {
         let key = ClientKey(app: app, client: record.client)
-        for slot in register(record, key, saved, clear: clear, heard: heard, now: now, wall: wall) {
+        stampMin = max(stampMin, (wall / 1_000).later(by: DeliveryAttempts.stampsUnsaved))
+        let slots = register(
+            record, key, saved, isRestored: true, clear: clear, heard: heard, now: now, wall: wall)
+        for slot in slots {
             if let stream = lanes[slot]?.stream { restored.append(stream) }
         }
     }
@@ -64,8 +71,8 @@ extension PushScheduler {
 
     /// Returns the slots of the client's categories.
     private mutating func register(
-        _ record: ClientRecord, _ key: ClientKey, _ saved: SavedClient? = nil, clear: UInt64 = 0,
-        heard: Evidence = .none, now: Int64, wall: Int64 = 0
+        _ record: ClientRecord, _ key: ClientKey, _ saved: SavedClient? = nil,
+        isRestored: Bool = false, clear: UInt64 = 0, heard: Evidence, now: Int64, wall: Int64
     ) -> [Int] {
         guard record.isPushable || clients[key] != nil || saved != nil else { return [] }
         let isNew = clients[key] == nil
@@ -76,8 +83,7 @@ extension PushScheduler {
         for slot in client.slots {
             guard let lane = lanes[slot] else { continue }
             known[lane.sort] = (lane.attempts, shard.heartbeat(lane.stream) ?? 0)
-            shard.close(lane.stream)
-            lanes[slot] = nil
+            close(slot)
         }
         client.slots = []
         if let saved {
@@ -106,7 +112,8 @@ extension PushScheduler {
             }
         }
         if before.isEmpty {
-            for sort in known.keys where sort != .recommendations {
+            for sort in known.keys
+            where sort != .recommendations && !record.registration.isPushed(sort) {
                 known[sort]?.attempts.confirm(heard.confirmed)
             }
         }
@@ -118,14 +125,54 @@ extension PushScheduler {
         for address in client.addresses.values { claim(address.address, for: key) }
         // A client that registers has built what is new. Sets depend on their own confirmations.
         let begin = isNew ? max(record.since, heard.confirmed, clear) : shard.position
+        /// Returns what is known of the starts that an activity may come from.
+        func origin(of sort: PushCategory) -> DeliveryAttempts? {
+            guard case .activity(let id) = sort,
+                let type = record.registration.activities.first(where: { $0.id == id })?.type
+            else { return nil }
+            return known[.start(type: type)]?.attempts
+        }
+        /// Returns the sequence up to which a category that is not known is owed nothing.
+        func start(of sort: PushCategory) -> UInt64 {
+            // No cursor covers what only its own pushes confirm.
+            let isUncovered = isRestored && record.registration.isPushed(sort)
+            let begin = isUncovered ? max(record.since, clear) : begin
+            switch sort {
+            case .recommendations: return 1
+            case .start: return isRestored ? begin : shard.position
+            case .activity:
+                // It may come from an accepted start, and then has its content.
+                let started = origin(of: sort)?.started(by: wall / 1_000) ?? 0
+                return started == 0 ? begin : min(begin, started)
+            case .timelines, .control: return begin
+            }
+        }
         for (sort, addresses) in sorts
         where !addresses.isEmpty || known[sort] != nil || record.registration.has(sort) {
-            let since = sort == .recommendations ? 1 : begin
-            let new = DeliveryAttempts(confirmed: min(since, record.since), told: since)
+            let since = start(of: sort)
+            let isPushed = record.registration.isPushed(sort)
+            var new = DeliveryAttempts(
+                confirmed: isPushed ? since : min(since, record.since), told: since)
+            // A device shows nothing that is older than the start.
+            new.stamp = origin(of: sort)?.stamp ?? 0
             open(
                 sort, addresses: addresses.map { $0.id(hash) }, record: record.narrowed(to: [sort]),
                 client: key, known[sort]?.attempts ?? new, after: known[sort]?.position ?? since,
                 isStreaming: before.isEmpty && heard.isStreaming, now: now)
+        }
+        // A start that waits is pushed to the next token; an activity may come from an earlier one.
+        for type in known.keys.compactMap(\.startedType).sorted() {
+            let sort = PushCategory.start(type: type)
+            guard let (attempts, position) = known[sort],
+                !sorts.contains(where: { $0.sort == sort }),
+                attempts.started(by: wall / 1_000) != 0
+                    || !starts.starts(
+                        of: key.app, type: type, after: attempts.confirmed, for: record.attributes
+                    ).isEmpty
+            else { continue }
+            open(
+                sort, addresses: [], record: record.narrowed(to: [sort]), client: key, attempts,
+                after: position, isStreaming: false, now: now)
         }
         return clients[key]?.slots ?? []
     }
@@ -140,8 +187,9 @@ extension PushScheduler {
                 record, app: key.app, since: .after(shard.position), kinds: nil)
         else { return }
         shard.clearOutput()
+        let isPushed = record.registration.isPushed(sort)
         var attempts = known
-        attempts.streams = streams[key]?.count { $0 == nil } ?? 0
+        attempts.streams = isPushed ? 0 : streams[key]?.count { $0 == nil } ?? 0
         attempts.register(addresses, now: now)
         for id in addresses {
             guard let address = clients[key]?.addresses[id]?.address else { continue }
@@ -149,7 +197,9 @@ extension PushScheduler {
         }
         let slot = Int(stream.slot)
         while lanes.count <= slot { lanes.append(nil) }
-        let stale = shard.poll(record, app: key.app, since: point(sort, since), kinds: nil)
+        let stale =
+            sort.isStart
+            ? nil : shard.poll(record, app: key.app, since: point(sort, since), kinds: nil)
         // A set that is owed already is not owed anew by a floor that passed.
         let isNew = sort != .recommendations || !attempts.isOwed
         if let stale, !stale.isEmpty, isNew || stale.sequence > since {
@@ -158,10 +208,22 @@ extension PushScheduler {
                 urgency: .normal, now: now)
         }
         // The loop of the stream reports it a moment later.
-        if isStreaming { attempts.streamIsOpen(sentUpTo: position, now: now) }
-        lanes[slot] = PushTarget(
+        if isStreaming, !isPushed { attempts.streamIsOpen(sentUpTo: position, now: now) }
+        var lane = PushTarget(
             stream: stream, client: key, sort: sort, record: record, attempts: attempts)
+        if let last = owedStarts(of: lane, after: since).last {
+            lane.attempts.changed(
+                at: last.sequence, after: since, urgency: last.start.urgency, now: now)
+        }
+        lanes[slot] = lane
         clients[key]?.slots.append(slot)
+        hold(slot, isOpen: !addresses.isEmpty)
+    }
+
+    private mutating func close(_ slot: Int) {
+        hold(slot, isOpen: false)
+        if let lane = lanes[slot] { shard.close(lane.stream) }
+        lanes[slot] = nil
     }
 
     /// Records a client's confirmation of recommendation sets.
@@ -192,10 +254,7 @@ extension PushScheduler {
     private mutating func forget(_ key: ClientKey) {
         guard let client = clients.removeValue(forKey: key) else { return }
         if let route = sentRequests.removeValue(forKey: key) { queue.ended(route) }
-        for slot in client.slots {
-            if let lane = lanes[slot] { shard.close(lane.stream) }
-            lanes[slot] = nil
-        }
+        for slot in client.slots { close(slot) }
         for address in client.addresses.values { release(address.address, key) }
         changed.insert(key)
     }
@@ -228,7 +287,11 @@ extension PushScheduler {
     }
 
     private func token(of address: DeliveryAddress, _ app: String) -> UInt64? {
-        address.apns.map { hash([app, $0.pushType, $0.token].joined(separator: "\0")) }
+        // No token is the id of a channel.
+        address.apns.map {
+            let token = $0.channel.map { "=" + $0 } ?? $0.token
+            return hash([app, $0.pushType, token].joined(separator: "\0"))
+        }
     }
 
     // MARK: Activity of clients
@@ -286,6 +349,10 @@ extension PushScheduler {
             guard let key = lanes[slot]?.client else { continue }
             changed.insert(key)
             lanes[slot]?.attempts.forgetPositions(head: shard.position, now: now)
+            // What may have been started is not started again.
+            if lanes[slot]?.sort.isStart == true {
+                lanes[slot]?.attempts.confirm(shard.position)
+            }
         }
         restored = []
         lookTogether(slots, now: now)
@@ -306,7 +373,7 @@ extension PushScheduler {
         guard let slots = clients[key]?.slots else { return }
         changed.insert(key)
         for slot in slots {
-            guard var lane = lanes[slot] else { continue }
+            guard var lane = lanes[slot], !lane.isPushed else { continue }
             body(&lane, self)
             lanes[slot] = lane
             look(slot, now: now)

@@ -12,10 +12,13 @@ extension PushScheduler {
         let key = ClientKey(app: app, client: record.client)
         guard let lane = lane(of: item, record, key) else { return nil }
         let attempts = lane.attempts
-        if attempts.confirmed >= sequence, !item.isSet { return .confirmed }
+        let isConfirmed = attempts.confirmed >= sequence && !item.isSet
+        if isConfirmed, !lane.isPushed { return .confirmed }
         if let address = attempts.addresses.first(where: { $0.delivered >= sequence }) {
             return channel(address.id, key).map { .sent($0) }
         }
+        // Its source had nothing to say.
+        if isConfirmed { return .confirmed }
         if let absence = absence(lane, key) { return .unreachable(absence) }
         if attempts.latest < sequence,
             let known = shard.items(of: record, app: app)?.items.first(where: {
@@ -31,8 +34,14 @@ extension PushScheduler {
             let isRefused = attempts.addresses.contains { $0.givenUp >= sequence }
             return isRefused ? .unreachable(.refused) : nil
         }
-        guard turn.due > now else { return .withheld(.queue, until: nil) }
-        let reason = attempts.reason(turn.address, due: turn.due)
+        let isDue = turn.due <= now
+        let reason = isDue ? .queue : attempts.reason(turn.address, due: turn.due)
+        if reason == .queue || reason == .retry, let source = source(of: lane, at: turn.address.id)
+        {
+            return .withheld(.content, until: max(turn.due, source.until))
+        }
+        if reason == .retry, lane.failure != nil { return .withheld(.content, until: turn.due) }
+        guard !isDue else { return .withheld(.queue, until: nil) }
         return withheld(
             reason, until: turn.due, on: lane, client: key, address: turn.address.id, now: now)
     }
@@ -63,6 +72,9 @@ extension PushScheduler {
         {
             return hold
         }
+        if let source = source(of: lane, at: turn.address.id) {
+            return .withheld(.content, until: max(due, source.until))
+        }
         guard turn.due > now else { return channel(turn.address.id, key).map { .sent($0) } }
         return .withheld(lane.attempts.reason(turn.address, due: turn.due), until: turn.due)
     }
@@ -83,6 +95,9 @@ extension PushScheduler {
         package let isUnderWay: Bool
         /// The reason why it receives no pushes; `nil` if it does.
         package let absence: Outcome.Absence?
+        /// The type of the Live Activity for which there is no content, and why; `nil` if there
+        /// is.
+        package let failing: (type: String, failure: ContentFailure)?
         /// The device's saved pushes of this type; `nil` for a webhook, which has no budget.
         package let savings: PushAllowance.Savings?
     }
@@ -93,16 +108,19 @@ extension PushScheduler {
             lane.attempts.addresses.compactMap { address in
                 guard address.isConfigured, let known = clients[key]?.addresses[address.id]
                 else { return nil }
+                let failure = source(of: lane, at: address.id)?.failure ?? lane.failure
                 return AddressStatus(
                     sort: lane.sort, address: known.address, delivered: address.delivered,
                     cause: address.cause, failures: address.failures,
                     retryAt: address.failures > 0 && address.notBefore > now
                         ? address.notBefore : nil,
                     isUnderWay: address.underWay != nil,
-                    absence: address.isUsable
-                        ? nil : known.webhook?.disabled == nil ? .deadAddress : .disabledWebhook,
+                    absence: absence(address, known),
+                    failing: failure.flatMap { failure in
+                        lane.activityType.map { (type: $0, failure: failure) }
+                    },
                     savings: known.address.apns.map { apns in
-                        (clients[key]?.budget ?? PushBudget(terms.budget, now: now))
+                        (clients[key]?.budget ?? PushBudget(terms.budget))
                             .savings(apns.type, now: now)
                     })
             }
@@ -113,7 +131,8 @@ extension PushScheduler {
     /// or if nothing is pushed to it.
     package func acknowledged(_ key: ClientKey) -> UInt64 {
         (clients[key]?.slots ?? []).compactMap { lanes[$0] }
-            .filter { $0.sort != .recommendations }.map(\.attempts.confirmed).max() ?? 0
+            .filter { $0.sort != .recommendations && !$0.isPushed }
+            .map(\.attempts.confirmed).max() ?? 0
     }
 
     /// Returns the sequence up to which a client confirmed an item; 0 when no pushes are sent for
@@ -135,10 +154,27 @@ extension PushScheduler {
         clients[key]?.addresses[address]?.address.channel
     }
 
+    /// Returns the failures of the source whose content is pushed to an address; `nil` unless it is
+    /// down.
+    func source(of lane: PushTarget, at id: UInt64) -> SourceHealth? {
+        let source = sources.isEmpty ? nil : sources[route(to: id, of: lane)]
+        return source?.isDown ?? false ? source : nil
+    }
+
+    /// Returns the reason why an address receives no pushes; `nil` if it does.
+    private func absence(
+        _ address: DeliveryAttempts.Address, _ known: PushAddress
+    ) -> Outcome.Absence? {
+        if address.hasEnded { return .ended }
+        guard !address.isUsable else { return nil }
+        return known.webhook?.disabled == nil ? .deadAddress : .disabledWebhook
+    }
+
     /// Returns the reason why no address of a target receives pushes; `nil` if one does.
     private func absence(_ lane: PushTarget, _ key: ClientKey) -> Outcome.Absence? {
         let addresses = lane.attempts.addresses.filter(\.isConfigured)
-        guard !addresses.contains(where: \.isUsable) else { return nil }
+        guard !addresses.contains(where: \.isOpen) else { return nil }
+        if addresses.contains(where: \.hasEnded) { return .ended }
         let isDisabled = addresses.contains {
             clients[key]?.addresses[$0.id]?.webhook?.disabled != nil
         }
@@ -172,7 +208,7 @@ extension PushScheduler {
             kinds(stale ?? StaleSet(), lane.record)
             + kinds(
                 StaleSet(more.map { InvalidationTarget(.timeline, $0) }, sequence: 0), lane.record)
-        let budget = clients[key]?.budget ?? PushBudget(terms.budget, now: now)
+        let budget = clients[key]?.budget ?? PushBudget(terms.budget)
         return budget.hold(
             apns.type, stale: kinds, urgency: lane.attempts.urgency, now: now
         ).map { .withheld($0.isInterval ? .interval : .budget, until: $0.until) }

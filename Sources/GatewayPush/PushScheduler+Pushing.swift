@@ -1,3 +1,4 @@
+import CatalogModel
 import GatewayCore
 import WidgetModel
 
@@ -11,12 +12,17 @@ extension PushScheduler {
             lanes[slot]?.attempts.setUsable(id, false)
             return
         }
-        guard let own = stale(of: lane.client, [slot], since: { $0.unsaid(at: id) }) else {
+        let start = nextStart(of: lane, at: id)
+        let new =
+            lane.sort.isStart
+            ? start?.said : stale(of: lane.client, [slot], since: { $0.unsaid(at: id) })
+        guard let own = new else {
             let position = position
             lanes[slot]?.attempts.nothingIsStale(at: position)
             return
         }
-        var said = PushContent(slots: [slot], stale: own.content, since: own.since)
+        var said = PushContent(
+            slots: [slot], stale: own.content, since: own.since, start: start)
         // A single push reports the stale content of every category with this address.
         let isRepeat = lane.attempts.hasHeardAll(at: id)
         let idle = idleSlots(of: lane.client, at: id).filter { $0 != slot }
@@ -49,6 +55,7 @@ extension PushScheduler {
         let slots: [Int]
         let stale: StaleSet
         let since: UInt64
+        var start: RecentStart?
     }
 
     /// Returns the push targets of a client with this address and no push in flight to it.
@@ -85,7 +92,8 @@ extension PushScheduler {
         else { return }
         changed.insert(key)
         let number = nextNumber()
-        let position = position
+        // A push that starts an activity says nothing of later starts.
+        let position = said.start?.sequence ?? position
         // The content decides whether it is the same message as in the previous attempt.
         let content = hash(said.stale.words)
         let message = clients[key]?.addresses[id]?.webhook?.attempt(
@@ -96,7 +104,7 @@ extension PushScheduler {
                     id, number: number, at: position, since: said.since)
             }
         }
-        let route = route(to: id, of: key)
+        let route = route(to: id, of: first)
         queue.began(route)
         underWay[number] = UnderWay(
             client: key, sorts: told.map(\.sort), address: id, position: position,
@@ -116,7 +124,39 @@ extension PushScheduler {
                     failures: first.attempts.address(id)?.failures ?? 0,
                     registeredAt: client.addressedAt,
                     message: hash(
-                        hash(key.app), hash(key.client), id, content, message?.message ?? 0))))
+                        hash(key.app), hash(key.client), id, content, message?.message ?? 0),
+                    activity: activity(
+                        of: first, at: address.address, counted?.account, starting: said.start))))
+    }
+
+    /// Returns the Live Activity that a push is for; `nil` for any other push, and when the catalog
+    /// does not declare its type.
+    func activity(
+        of lane: PushTarget, at address: DeliveryAddress, _ account: PushBudget.Account? = nil,
+        starting start: RecentStart? = nil
+    ) -> DuePush.Activity? {
+        let started = start.map {
+            RegisteredActivity(
+                type: $0.start.type, id: $0.start.id, attributes: $0.start.attributes.comparable)
+        }
+        guard address.apns?.type == .liveactivity, let activity = started ?? lane.activity,
+            let catalog = shard.ruleSet(of: lane.client.app)?.catalog,
+            let source = catalog.activity(type: activity.type)?.content
+        else { return nil }
+        return DuePush.Activity(
+            type: activity.type, id: activity.id, attributes: activity.attributes, source: source,
+            priority: account == .quietActivities ? 5 : 10, start: start)
+    }
+
+    /// Returns the timestamp of a push for a Live Activity, to be taken before its content is asked
+    /// for.
+    package mutating func stamp(_ order: DuePush, wall seconds: Int64) -> Int64 {
+        let seconds = max(seconds, stampMin)
+        guard let sort = order.sorts.first, let slot = slot(of: order.client, sort) else {
+            return seconds
+        }
+        changed.insert(order.client)
+        return lanes[slot]?.attempts.stamped(wall: seconds) ?? seconds
     }
 
     /// Returns the point after which a category is checked for staleness. Recommendation sets
@@ -143,15 +183,18 @@ extension PushScheduler {
             return .free
         }
         if isStopped(lane.client.app, apns, environment.current) { return .withheld(until: .max) }
-        let type = apns.type
         let kinds = kinds(stale, lane.record)
-        var budget = clients[lane.client]?.budget ?? PushBudget(terms.budget, now: now)
+        var budget = clients[lane.client]?.budget ?? PushBudget(terms.budget)
         let before = budget.lastPushes(of: kinds)
         let verdict = budget.ask(
-            type, stale: kinds, urgency: lane.attempts.urgency, now: now)
+            apns.type, isStart: lane.sort.isStart, stale: kinds, urgency: lane.attempts.urgency,
+            now: now)
         clients[lane.client]?.budget = budget
-        if case .withhold(let until) = verdict { return .withheld(until: until) }
-        return .counted(UnderWay.Counted(type: type, before: before))
+        switch verdict {
+        case .withhold(let until): return .withheld(until: until)
+        case .push(let account):
+            return .counted(UnderWay.Counted(account: account, before: before))
+        }
     }
 
     func isStopped(
@@ -181,9 +224,10 @@ extension PushScheduler {
     /// not. A stream that opened in a collapse window has windows of its own, which only its loop
     /// knows.
     mutating func knowsSent(_ slot: Int, for route: PushQueue.Route) -> Bool {
-        guard let key = lanes[slot]?.client, let state = clients[key]?.sent, isStreaming(key),
-            shard.collapses(app: key.app)
+        guard let lane = lanes[slot], !lane.isPushed, isStreaming(lane.client),
+            let state = clients[lane.client]?.sent, shard.collapses(app: lane.client.app)
         else { return true }
+        let key = lane.client
         switch state {
         case .read: return true
         case .requested: return false
@@ -222,39 +266,124 @@ extension PushScheduler {
         }
     }
 
+    /// Records that the answer to the question for a push has arrived: the next one may be asked.
+    ///
+    /// - Parameter isNew: Whether the source was asked for it.
+    /// - Returns: Whether the push may still be sent.
+    @discardableResult
+    package mutating func contentArrived(
+        _ number: UInt64, isNew: Bool = true, now: Int64
+    ) -> Bool {
+        guard let route = underWay[number]?.route, route.source != nil else { return false }
+        underWay[number]?.route.source = nil
+        queue.ended(route)
+        if isNew { succeeded(route) }
+        drainQueue(now: now)
+        return isWanted(number)
+    }
+
+    /// Returns whether a push may still be sent. Meanwhile its client or activity may have gone, or
+    /// ended, its token may belong to another client, and a start may not name the client any more.
+    private func isWanted(_ number: UInt64) -> Bool {
+        guard let push = underWay[number], let sort = push.sorts.first,
+            let lane = slot(of: push.client, sort).flatMap({ lanes[$0] }),
+            let state = lane.attempts.address(push.address), !state.hasEnded
+        else { return false }
+        if push.isManual {
+            let address = clients[push.client]?.addresses[push.address]?.address
+            return address.map { owns($0, push.client) } ?? false
+        }
+        guard state.underWay?.number == number else { return false }
+        return !sort.isStart
+            || owedStarts(of: lane, after: 0).contains { $0.sequence == push.position }
+    }
+
+    private mutating func succeeded(_ route: PushQueue.Route) {
+        sources[route] = nil
+        queue.resume(route)
+    }
+
+    /// Records that a question for a push was in vain.
+    private mutating func failed(
+        _ failure: ContentFailure, retryAfter: Int64?, _ push: UnderWay, number: UInt64, now: Int64,
+        random: UInt64
+    ) {
+        let route = push.route
+        // Before, another source may have been asked.
+        guard let type = route.source, number > declared[route.app] ?? 0 else { return }
+        var source = sources[route] ?? SourceHealth()
+        let isCounted = source.failed(
+            failure, push: number, of: push.client, lastPush: lastNumber, retryAfter: retryAfter,
+            now: now, random: random)
+        sources[route] = source
+        if source.isDown, source.until > now {
+            queue.pause(route)
+            nextResumption = min(nextResumption, source.until)
+        }
+        guard isCounted, source.failures >= StatusCounts.failuresMin else { return }
+        actions.append(.sourceFailed(app: route.app, type: type, failure))
+    }
+
     /// Records the result of a push. Only the first result of each push counts.
     ///
-    /// - Parameter random: Spreads the retries of pushes that failed together.
+    /// - Parameters:
+    ///   - ends: Whether its content ended a Live Activity.
+    ///   - random: Spreads the retries of pushes that failed together.
     package mutating func finished(
-        _ number: UInt64, _ result: PushResult, now: Int64, random: UInt64
+        _ number: UInt64, _ result: PushResult, ends: Bool = false, now: Int64, random: UInt64
     ) {
         guard let push = underWay.removeValue(forKey: number) else { return }
-        defer { if underWay.isEmpty { mended.removeAll() } }
+        defer {
+            if underWay.isEmpty {
+                mended.removeAll()
+                declared.removeAll()
+            }
+        }
         queue.ended(push.route, result)
+        if case .content(.failed(let failure, let retryAfter)) = result {
+            failed(
+                failure, retryAfter: retryAfter, push, number: number, now: now, random: random)
+        }
         changed.insert(push.client)
-        if push.isManual { return finishManual(push, result, now: now) }
+        if push.isManual { return finishManual(push, result, ends: ends, now: now) }
         let slots = push.sorts.compactMap { slot(of: push.client, $0) }.filter {
             // An address that was removed and registered again has no earlier pushes.
             lanes[$0]?.attempts.address(push.address)?.underWay?.number == number
         }
         if !slots.isEmpty {
+            if result != .notSent {
+                for slot in slots { lanes[slot]?.failure = result.failure }
+            }
             switch result {
             case .apns(let verdict, let mayHaveArrived):
-                if verdict != .delivered, let counted = push.counted {
-                    clients[push.client]?.budget?.giveBack(
-                        counted.type, before: counted.before, isCounted: mayHaveArrived,
-                        now: now)
+                if verdict != .delivered {
+                    giveBack(push.counted, of: push.client, isCounted: mayHaveArrived, now: now)
                 }
                 finish(
                     slots, push, isOutdated(verdict, number, push) ? .retry(.atOnce) : verdict,
-                    now: now, random: random)
+                    ends: ends, now: now, random: random)
             case .webhook(let response):
                 finish(slots, push, response, now: now, random: random)
-            case .notSent:
-                if let counted = push.counted {
-                    clients[push.client]?.budget?.giveBack(
-                        counted.type, before: counted.before, isCounted: false, now: now)
+            case .content(let outcome):
+                giveBack(push.counted, of: push.client, now: now)
+                if case .failed(let failure, let retryAfter) = outcome {
+                    // Its source may answer others: this activity waits longer and longer.
+                    let isOver = retryAfter == nil && makesWay(push, for: failure)
+                    finish(
+                        slots, push, isOver ? .giveUp : .retry(.connection), ends: false,
+                        now: now, random: random)
+                    for slot in slots where isOver {
+                        lanes[slot]?.attempts.recovered(push.address)
+                    }
+                    break
                 }
+                for slot in slots {
+                    lanes[slot]?.attempts.failed(push.address, until: now, isCounted: false)
+                    lanes[slot]?.attempts.recovered(push.address)
+                    lanes[slot]?.settled(upTo: push.position)
+                }
+            case .notSent:
+                giveBack(push.counted, of: push.client, now: now)
                 for slot in slots {
                     lanes[slot]?.attempts.failed(
                         push.address, until: now.later(by: 1_000), isCounted: false)
@@ -268,8 +397,17 @@ extension PushScheduler {
         drainQueue(now: now)
     }
 
+    /// Reverts a push that was counted to a client's budget.
+    private mutating func giveBack(
+        _ counted: UnderWay.Counted?, of key: ClientKey, isCounted: Bool = false, now: Int64
+    ) {
+        guard let counted else { return }
+        clients[key]?.budget?.giveBack(
+            counted.account, before: counted.before, isCounted: isCounted, now: now)
+    }
+
     private mutating func finish(
-        _ slots: [Int], _ push: UnderWay, _ verdict: APNsReaction.Verdict, now: Int64,
+        _ slots: [Int], _ push: UnderWay, _ verdict: APNsReaction.Verdict, ends: Bool, now: Int64,
         random: UInt64
     ) {
         guard let address = clients[push.client]?.addresses[push.address],
@@ -278,7 +416,17 @@ extension PushScheduler {
         let all = Set(slots).union(idleSlots(of: push.client, at: push.address))
         switch verdict {
         case .delivered:
-            for slot in slots { lanes[slot]?.attempts.delivered(push.address, now: now) }
+            // A push for a Live Activity does not wake the app, which could then answer.
+            let awaits = address.address.apns?.type != .liveactivity
+            for slot in slots {
+                lanes[slot]?.attempts.delivered(
+                    push.address, now: now, awaits: awaits, ends: ends)
+                if lanes[slot]?.sort.isStart ?? false {
+                    lanes[slot]?.attempts.started(at: push.position)
+                }
+                // An activity is started once, whichever token is registered afterwards.
+                lanes[slot]?.settled(upTo: push.position)
+            }
             clients[push.client]?.addresses[push.address]?.environment?.worked(in: environment)
         case .dropAddress:
             for slot in all { lanes[slot]?.attempts.setUsable(push.address, false) }

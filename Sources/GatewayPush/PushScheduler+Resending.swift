@@ -34,9 +34,13 @@ extension PushScheduler {
             let slots = (clients[key]?.slots ?? []).filter { slot in
                 lanes[slot]?.attempts.addresses.contains { $0.id == id } ?? false
             }
-            guard let first = slots.first, let record = lanes[first]?.record else { continue }
+            guard let first = slots.first, let lane = lanes[first] else { continue }
+            let isOver = lane.attempts.address(id)?.hasEnded ?? false
+            if channel == .liveactivity, isOver || activity(of: lane, at: address.address) == nil {
+                continue
+            }
             guard underWay.count < terms.underWayMax,
-                queue.hasRoom(route(to: id, of: key), isManual: true)
+                queue.hasRoom(route(to: id, of: lane), isManual: true)
             else {
                 return made > 0 ? .pushing(made) : .busy
             }
@@ -45,10 +49,10 @@ extension PushScheduler {
                 ?? stale(of: key, slots, since: { $0.address(id)?.spokeSince ?? 0 })
                 ?? (content: .everything(at: position), since: 0)
             if let apns = address.address.apns {
-                var budget = clients[key]?.budget ?? PushBudget(terms.budget, now: now)
+                var budget = clients[key]?.budget ?? PushBudget(terms.budget)
                 budget.count(
                     apns.type,
-                    pushed: kinds(said.content, record), now: now)
+                    pushed: kinds(said.content, lane.record), now: now)
                 clients[key]?.budget = budget
             }
             begin(
@@ -60,7 +64,7 @@ extension PushScheduler {
     }
 
     /// Records the result of a push that a person requested.
-    mutating func finishManual(_ push: UnderWay, _ result: PushResult, now: Int64) {
+    mutating func finishManual(_ push: UnderWay, _ result: PushResult, ends: Bool, now: Int64) {
         var isTaken = false
         switch result {
         case .apns(let verdict, _): isTaken = verdict == .delivered
@@ -69,11 +73,14 @@ extension PushScheduler {
             isTaken =
                 clients[push.client]?.addresses[push.address]?.webhook?.answered(
                     response, to: message, now: now, random: 0) == .delivered
-        case .notSent: break
+        case .content, .notSent: break
         }
+        let apns = clients[push.client]?.addresses[push.address]?.address.apns
         for slot in push.sorts.compactMap({ slot(of: push.client, $0) }) where isTaken {
             lanes[slot]?.attempts.resent(
-                push.address, at: push.position, since: push.since, now: now)
+                push.address, at: push.position, since: push.since, now: now,
+                awaits: apns?.type != .liveactivity, ends: ends)
+            lanes[slot]?.settled(upTo: push.position)
             look(slot, now: now)
         }
         drainQueue(now: now)

@@ -81,7 +81,8 @@ extension PushScheduler {
             where address.isConfigured
                 && (!address.isUsable || address.failures >= StatusCounts.failuresMin)
             {
-                guard let client = clients[lane.client],
+                guard let client = clients[lane.client], lane.failure == nil,
+                    source(of: lane, at: address.id) == nil,
                     counted.insert(ClientAddress(client: lane.client, id: address.id)).inserted
                 else { continue }
                 counts.count(address, of: client, key: lane.client)
@@ -127,9 +128,9 @@ extension DeliveryAttempts {
         case unreachable
     }
 
-    /// Returns the current status.
+    /// Returns the current status. To a Live Activity that has ended nothing is owed.
     package func standing(now: Int64) -> Status {
-        guard isOwed else { return .confirmed }
+        guard isOwed, !addresses.contains(where: \.hasEnded) else { return .confirmed }
         if addresses.contains(where: { $0.underWay != nil }) { return .underWay }
         if addresses.contains(where: { $0.delivered >= latest }) { return .told }
         let usable = addresses.filter(\.isOpen)

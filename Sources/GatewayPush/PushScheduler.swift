@@ -36,6 +36,9 @@ package struct PushScheduler: Sendable {
         package init() {}
     }
 
+    /// The maximum number of questions for content in flight of an app.
+    package static let questionsPerApp = 16
+
     /// Returns whether the configuration allows pushes to an address of an app's client.
     func reaches(_ address: DeliveryAddress, of app: String) -> Bool {
         switch address {
@@ -57,6 +60,8 @@ package struct PushScheduler: Sendable {
         case readSent(ClientKey)
         /// Report that a webhook was disabled.
         case disabled(ClientKey, DeliveryAddress, WebhookSchedule.Disabled)
+        /// Report that the source of a type's content failed again, after it failed repeatedly.
+        case sourceFailed(app: String, type: String, ContentFailure)
     }
 
     /// The due evaluation of a push target.
@@ -77,14 +82,14 @@ package struct PushScheduler: Sendable {
         var position: UInt64
         let since: UInt64
         let message: WebhookSchedule.Attempt?
-        let route: PushQueue.Route
+        var route: PushQueue.Route
         /// Whether a person requested it, so that its result does not affect the address.
         let isManual: Bool
         /// The counted push to revert if it is rejected; `nil` for webhooks.
         let counted: Counted?
 
         struct Counted {
-            let type: APNsPushType
+            let account: PushBudget.Account
             let before: [PushBudget.LastPush]
         }
     }
@@ -120,6 +125,9 @@ package struct PushScheduler: Sendable {
     /// The open streams of clients, also of those that it does not push to yet: the kinds that each
     /// is limited to; `nil` for all.
     var streams: [ClientKey: [Set<String>?]] = [:]
+    /// The least timestamp of a push, seconds since 1970: above those of a program before, which
+    /// may have ended before it stored them.
+    var stampMin: Int64 = 0
     /// The restored push targets that were not evaluated yet.
     var restored: [StreamID] = []
     /// The client that registered each push token last.
@@ -128,16 +136,30 @@ package struct PushScheduler: Sendable {
     /// The clients the id of whose streams is being read, and the place that is kept for each.
     var sentRequests: [ClientKey: PushQueue.Route] = [:]
     var queue = PushQueue()
+    package internal(set) var starts: RecentStarts
+    /// The slots of the start categories of clients with an attribute, by app, type and attribute.
+    var startHolders: [UInt64: Set<Int>] = [:]
+    /// The sources of content that fail.
+    var sources: [PushQueue.Route: SourceHealth] = [:]
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
     /// The places that were fixed while pushes were in flight, with the last of those pushes.
     var mended: [AppEnvironment: UInt64] = [:]
+    /// The apps whose catalog came while pushes were in flight, with the last of those pushes.
+    var declared: [String: UInt64] = [:]
+    /// The earliest time at which a source may be asked again; `.max` if none waits for it.
+    var nextResumption = Int64.max
     private var pushes: UInt64 = 0
     private var dues = Heap<Due>()
 
     /// Creates a scheduler with the log position of `shard`, which has no streams.
-    package init(_ shard: Shard, terms: Terms, hash: SipHash) {
+    ///
+    /// - Parameter starts: The starts in the log up to there.
+    package init(
+        _ shard: Shard, terms: Terms, hash: SipHash, starts: RecentStarts = RecentStarts()
+    ) {
         self.shard = shard
+        self.starts = starts
         self.terms = terms
         queue.terms = terms
         self.hash = hash
@@ -163,10 +185,37 @@ package struct PushScheduler: Sendable {
         if case .removal = entry.body {
             for key in clients.keys where key.app == entry.app { removed(key) }
         }
+        starts.apply(entry)
+        let last = underWay.isEmpty ? nil : lastNumber
         // After a gap nothing is known, and everything is stale.
         let known = entry.sequence == position + 1 ? shard.settled(app: entry.app) : 0
         shard.apply(entry, now: now)
         record(after: known, urgency: entry.urgency, now: now)
+        switch entry.body {
+        case .catalog, .removal:
+            declared[entry.app] = last
+            forgetSources(of: entry.app, now: now)
+        case .start(let start): apply(start, entry, now: now)
+        case .change, .reload, .registration: break
+        }
+    }
+
+    /// Asks the sources of an app anew: others may answer now.
+    private mutating func forgetSources(of app: String, now: Int64) {
+        let failing = sources.keys.filter { $0.app == app }.sorted()
+        guard !failing.isEmpty else { return }
+        for route in failing {
+            sources[route] = nil
+            queue.resume(route)
+        }
+        drainQueue(now: now)
+        for slot in lanes.indices
+        where lanes[slot]?.failure != nil && lanes[slot]?.client.app == app {
+            for address in lanes[slot]?.attempts.addresses ?? [] {
+                lanes[slot]?.attempts.recovered(address.id)
+            }
+            look(slot, now: now)
+        }
     }
 
     /// Records for the affected push targets what the shard would send to their streams.
@@ -178,8 +227,9 @@ package struct PushScheduler: Sendable {
         var slots: [Int] = []
         for (stream, start) in shard.output.touched {
             let slot = Int(stream.slot)
-            guard let client = lanes[slot]?.client else { continue }
-            let open = streams[client] ?? []
+            guard let lane = lanes[slot], !lane.sort.isStart else { continue }
+            let client = lane.client
+            let open = lane.isPushed ? [] : streams[client] ?? []
             var (first, last, highest) = (UInt64.max, UInt64(0), Urgency.veryLow)
             var isNarrow = true
             var next = start
@@ -227,7 +277,8 @@ package struct PushScheduler: Sendable {
 
     /// The time at which ``advance(now:)`` is due; `nil` when nothing waits for a time.
     package var nextDue: Int64? {
-        [dues.min?.at, shard.nextWindowEnd].compactMap(\.self).min()
+        let resumption = queue.paused.isEmpty ? nil : nextResumption
+        return [dues.min?.at, shard.nextWindowEnd, resumption].compactMap(\.self).min()
     }
 
     /// Ends the collapse windows that are over, and evaluates the push targets that are due.
@@ -241,6 +292,17 @@ package struct PushScheduler: Sendable {
             lanes[slot]?.due = nil
             look(slot, now: now)
         }
+        guard nextResumption <= now else { return }
+        nextResumption = .max
+        for route in queue.paused.sorted() {
+            let until = sources[route]?.until ?? .min
+            if until > now {
+                nextResumption = min(nextResumption, until)
+            } else {
+                queue.resume(route)
+            }
+        }
+        drainQueue(now: now)
     }
 
     /// Evaluates push targets of many clients. Those with something due are spread over time, like
@@ -268,8 +330,8 @@ package struct PushScheduler: Sendable {
             case .rest: return
             case .wait(let until): return schedule(slot, until)
             case .push(let address):
-                guard let key = lanes[slot]?.client else { return }
-                let route = route(to: address, of: key)
+                guard let lane = lanes[slot] else { return }
+                let route = route(to: address, of: lane)
                 guard hasRoom, queue.hasRoom(route) else { return queue.wait(slot, for: route) }
                 guard knowsSent(slot, for: route) else { return }
                 push(slot, to: address, now: now)
@@ -282,12 +344,16 @@ package struct PushScheduler: Sendable {
         while hasRoom, let slot = queue.next() { look(slot, now: now) }
     }
 
-    func route(to id: UInt64, of key: ClientKey) -> PushQueue.Route {
-        PushQueue.Route(app: key.app, host: clients[key]?.addresses[id]?.host)
+    func route(to id: UInt64, of lane: PushTarget) -> PushQueue.Route {
+        let host = clients[lane.client]?.addresses[id]?.host
+        return PushQueue.Route(
+            app: lane.client.app, host: host, source: host == nil ? lane.activityType : nil)
     }
 
-    /// Whether another push may begin.
-    private var hasRoom: Bool { underWay.count + sentRequests.count < terms.underWayMax }
+    /// Whether another push may begin. Questions for content have places of their own.
+    private var hasRoom: Bool {
+        underWay.count + sentRequests.count - queue.questionsUnderWay < terms.underWayMax
+    }
 
     private mutating func schedule(_ slot: Int, _ until: Int64) {
         guard let lane = lanes[slot], until < lane.due ?? .max else { return }

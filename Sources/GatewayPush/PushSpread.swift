@@ -58,10 +58,12 @@ package struct PushSpread: Sendable {
     ///   - device: A number that identifies the device.
     ///   - sequence: The sequence of the change.
     ///   - devices: The number of affected devices.
+    ///   - longest: The longest span, ms.
     package func delay(
-        device: UInt64, sequence: UInt64, devices: Int, urgency: Urgency
+        device: UInt64, sequence: UInt64, devices: Int, urgency: Urgency,
+        within longest: Int64 = .max
     ) -> Int64 {
-        let span = span(devices: devices, urgency: urgency)
+        let span = min(span(devices: devices, urgency: urgency), longest)
         guard span > 0 else { return 0 }
         // The high word of the product is the hash scaled to the span.
         return Int64(hash(device, sequence).multipliedFullWidth(by: UInt64(span)).high)

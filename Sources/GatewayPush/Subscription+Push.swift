@@ -11,7 +11,16 @@ extension Subscription {
             .control(
                 id: registration.controls.indices.contains(index)
                     ? registration.controls[index].id : "")
+        case .activity(let index):
+            .activity(
+                id: registration.activities.indices.contains(index)
+                    ? registration.activities[index].id : "")
         }
+    }
+
+    /// Whether only its own pushes confirm the item: a Live Activity with an address.
+    package func isPushed(in registration: ClientRegistration) -> Bool {
+        registration.isPushed(sort(in: registration))
     }
 
     /// The registered channel that its first push is sent to; `nil` for none.
@@ -19,6 +28,7 @@ extension Subscription {
         guard
             registration.delivery.count > 1 || registration.delivery.first != .stream
                 || registration.controls.contains(where: { $0.delivery != nil })
+                || registration.activities.contains(where: { $0.delivery != nil })
         else { return nil }
         let own = sort(in: registration)
         return PushCategory.all(of: registration).first { $0.sort == own }?.addresses.first?.channel

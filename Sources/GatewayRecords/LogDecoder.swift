@@ -51,6 +51,12 @@ package struct LogDecoder: Sendable {
                 try UnreadableRow.naming("the reload at \(row.sequence)") {
                     try LogPayload.readReload(row.payload)
                 })
+        case .start:
+            let start = try UnreadableRow.naming("the start at \(row.sequence)") {
+                try LogPayload.readStart(row.payload)
+            }
+            urgency = start.urgency
+            body = .start(start)
         }
         return LogEntry(
             sequence: row.sequence, app: row.app, acceptedAt: row.acceptedAt, urgency: urgency,

@@ -80,4 +80,19 @@ package enum LogPayload {
         }
         return scope
     }
+
+    /// A start of Live Activities with its channels.
+    package static func start(_ start: ActivityStart) -> Data {
+        let channels = attributesJSON(start.channels.mapValues { [$0] })
+        return Data(JSONValue.object(["start": start.json, "channels": channels]).serialized)
+    }
+
+    package static func readStart(_ payload: Data) throws -> ActivityStart {
+        let object = try JSONValue(parsing: Array(payload)).objectValue
+        var start = try ActivityStart(object?["start"] ?? .null, limits: .none)
+        for member in object?["channels"]?.objectValue?.members ?? [] {
+            start.channels[member.name] = member.value.stringValue
+        }
+        return start
+    }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayPush
 import GatewayStorage
 import WidgetModel
 
@@ -12,6 +13,8 @@ package struct LogReplay {
     package private(set) var shard: Shard
     /// The compactor that goes on sealing the versions of the shards.
     package private(set) var compactor: VersionCompactor
+    /// The recent starts of Live Activities.
+    package private(set) var starts = RecentStarts()
     private var decoder: LogDecoder
     /// The catalogs in force.
     package var catalogs: CatalogState { decoder.catalogs }
@@ -74,9 +77,10 @@ package struct LogReplay {
                 switch row.type {
                 case .catalog where catalog == nil: withoutDocument.insert(row.app)
                 case .removal: withoutDocument.remove(row.app)
-                case .catalog, .change, .reload: break
+                case .catalog, .change, .reload, .start: break
                 }
                 let entry = try decoder.entry(of: row, catalog: catalog)
+                starts.apply(entry)
                 shard.apply(entry, now: 0)
                 if let sealed = compactor.apply(entry) { shard.adopt(sealed) }
             }

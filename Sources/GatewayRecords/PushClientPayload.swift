@@ -28,25 +28,32 @@ package enum PushClientPayload {
 
     private static func lane(_ sort: PushCategory, _ attempts: DeliveryAttempts.Saved) -> JSONValue
     {
-        [
+        var object: JSONObject = [
             "sort": .string(sort.text), "savedAt": .integer(attempts.savedAt),
             "latest": .bits(attempts.latest), "confirmed": .bits(attempts.confirmed),
             "told": .bits(attempts.told),
             "urgency": .integer(Int64(attempts.urgency)),
             "answers": .bool(attempts.isKnownToAnswer), "held": .integer(attempts.held),
             "grace": .integer(attempts.grace),
-            "addresses": .array(
-                attempts.addresses.map {
-                    [
-                        "id": .bits($0.id), "delivered": .bits($0.delivered),
-                        "spokeSince": .bits($0.spokeSince),
-                        "givenUp": .bits($0.givenUp), "failures": .integer(Int64($0.failures)),
-                        "repeats": .integer(Int64($0.repeats)), "awaits": .bool($0.awaitsSign),
-                        "usable": .bool($0.isUsable), "wait": .integer($0.wait),
-                        "repeatWait": .integer($0.repeatWait),
-                    ]
-                }),
+            "addresses": .array(attempts.addresses.map(address)),
         ]
+        // Only Live Activities have these members.
+        if attempts.stamp != 0 { object["stamp"] = .integer(attempts.stamp) }
+        if attempts.startedSince != 0 { object["startedSince"] = .bits(attempts.startedSince) }
+        return .object(object)
+    }
+
+    private static func address(_ address: DeliveryAttempts.SavedAddress) -> JSONValue {
+        var object: JSONObject = [
+            "id": .bits(address.id), "delivered": .bits(address.delivered),
+            "spokeSince": .bits(address.spokeSince),
+            "givenUp": .bits(address.givenUp), "failures": .integer(Int64(address.failures)),
+            "repeats": .integer(Int64(address.repeats)), "awaits": .bool(address.awaitsSign),
+            "usable": .bool(address.isUsable), "wait": .integer(address.wait),
+            "repeatWait": .integer(address.repeatWait),
+        ]
+        if address.hasEnded { object["ended"] = true }
+        return .object(object)
     }
 
     private static func readLane(
@@ -65,6 +72,7 @@ package enum PushClientPayload {
                 grace: try lane.number("grace"),
                 addresses: try lane.list("addresses").map {
                     let address = try Members($0)
+                    let hasEnded = address.object["ended"] == true
                     return .init(
                         id: try address.bits("id"), delivered: try address.bits("delivered"),
                         // Older versions did not store it; a resend then states everything.
@@ -74,9 +82,12 @@ package enum PushClientPayload {
                         failures: Int(clamping: try address.number("failures")),
                         repeats: Int(clamping: try address.number("repeats")),
                         awaitsSign: try address.flag("awaits"),
-                        isUsable: try address.flag("usable"), wait: try address.number("wait"),
+                        isUsable: try address.flag("usable"), hasEnded: hasEnded,
+                        wait: try address.number("wait"),
                         repeatWait: try address.number("repeatWait"))
-                })
+                }, stamp: lane.object["stamp"]?.integerValue ?? 0,
+                startedSince: lane.object["startedSince"] == nil ? 0 : try lane.bits("startedSince")
+            )
         )
     }
 
@@ -129,19 +140,24 @@ package enum PushClientPayload {
     // MARK: Budgets
 
     private static func budget(_ budget: PushBudget.Saved) -> JSONValue {
-        [
-            "savedAt": .integer(budget.savedAt), "widgets": .integer(budget.widgets),
-            "controls": .integer(budget.controls), "background": .integer(budget.background),
-            "pushed": .array(
-                budget.pushed.map { ["kind": .bits($0.kind), "age": .integer($0.age)] }),
-        ]
+        var object: JSONObject = ["savedAt": .integer(budget.savedAt)]
+        for account in PushBudget.Account.allCases {
+            object[account.rawValue] = budget.credits[account].map { .integer($0) }
+        }
+        object["pushed"] = .array(
+            budget.pushed.map { ["kind": .bits($0.kind), "age": .integer($0.age)] })
+        return .object(object)
     }
 
     private static func readBudget(_ value: JSONValue) throws -> PushBudget.Saved {
         let budget = try Members(value)
+        var credits: [PushBudget.Account: Int64] = [:]
+        // Older versions did not have all accounts.
+        for account in PushBudget.Account.allCases where budget.object[account.rawValue] != nil {
+            credits[account] = try budget.number(account.rawValue)
+        }
         return PushBudget.Saved(
-            savedAt: try budget.number("savedAt"), widgets: try budget.number("widgets"),
-            controls: try budget.number("controls"), background: try budget.number("background"),
+            savedAt: try budget.number("savedAt"), credits: credits,
             pushed: try budget.list("pushed").map {
                 let pushed = try Members($0)
                 return .init(kind: try pushed.bits("kind"), age: try pushed.number("age"))
@@ -182,24 +198,29 @@ extension JSONValue {
 }
 
 extension PushCategory {
-    private static let controlPrefix = "control "
-
-    /// The category as text; for a control with its id.
+    /// The category as text; for a control or activity with its id, for a start with its type.
     var text: String {
         switch self {
         case .timelines: "timelines"
         case .recommendations: "recommendations"
-        case .control(let id): Self.controlPrefix + id
+        case .control(let id): "control " + id
+        case .activity(let id): "activity " + id
+        case .start(let type): "start " + type
         }
     }
 
     /// Reads ``text``; unknown text becomes a category that no push has, and is ignored. Older
     /// versions had one category for all content of a client without APNs.
     init(text: String) {
-        switch text {
+        // A mark at the beginning of the name makes one character with the space.
+        let word = text.unicodeScalars.prefix { $0 != " " }
+        let name = String(text.unicodeScalars.dropFirst(word.count + 1))
+        switch String(word) {
         case "everything", "timelines": self = .timelines
         case "recommendations": self = .recommendations
-        default: self = .control(id: String(text.dropFirst(Self.controlPrefix.count)))
+        case "activity": self = .activity(id: name)
+        case "start": self = .start(type: name)
+        default: self = .control(id: name)
         }
     }
 }

@@ -75,13 +75,19 @@ package struct StoredRegistration: Sendable {
         addressedAt = object["addressedAt"]?.integerValue ?? 0
     }
 
-    /// Removes an address from the client and its controls.
+    /// Removes an address from the client, its controls and activities, and a type that was started
+    /// there.
     package mutating func remove(_ address: DeliveryAddress) {
         registration.delivery.removeAll { $0 == address }
         for index in registration.controls.indices
         where registration.controls[index].delivery == address {
             registration.controls[index].delivery = nil
         }
+        for index in registration.activities.indices
+        where registration.activities[index].delivery == address {
+            registration.activities[index].delivery = nil
+        }
+        registration.activityStarts.removeAll { $0.delivery == address }
     }
 
     /// The registration as the shards see it.

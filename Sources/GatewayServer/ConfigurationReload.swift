@@ -164,7 +164,7 @@ package actor ConfigurationReload {
             webhookRanges = files.webhookRanges
         }
         do throws(SigningError) {
-            if try parts.keys.advance(now: time, hasWebhooks: configuration.push.hasWebhooks) {
+            if try parts.keys.advance(now: time, hasWebhooks: configuration.push.isActive) {
                 parts.signer.use(parts.keys.notificationSigner)
             }
         } catch {

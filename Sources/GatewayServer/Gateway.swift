@@ -134,7 +134,7 @@ package struct Gateway: Sendable {
         keys = try KeyService(
             data: configuration.data, algorithm: configuration.algorithm, timing: timing,
             hasLocalIssuer: configuration.localIssuer,
-            hasWebhooks: configuration.push.hasWebhooks, audience: url, now: now)
+            hasWebhooks: configuration.push.isActive, audience: url, now: now)
         try store.noteRings(StartChecks.rings(of: configuration).map(\.name.rawValue))
         identity = TLSIdentity(
             try configuration.tlsContext(now: now, ticketKeys: tickets))
@@ -198,7 +198,8 @@ package struct Gateway: Sendable {
                         app: order.client.app, content: order.content, cause: nil,
                         now: clock.wallSeconds())
                 }, cursor: { [cursors = engine.cursors] in cursors.text($0, in: $1) },
-                signer: { [keys] in keys.webhookSigner }, clock: clock))
+                signer: { [keys] in keys.webhookSigner }, clock: clock,
+                asked: { [metrics] in metrics.contentAsked($0, $1) }))
         let grants = CertificateGrants(configuration.certificateGrants)
         let judged = AccessState(
             verifier: verifier, grants: grants, revision: AccessRevision(),
@@ -313,6 +314,7 @@ package struct Gateway: Sendable {
         let routes = GatewayRoutes(
             admission: admission, changes: engine.changes, clients: engine.clients,
             catalogs: engine.catalogs, records: engine.store, push: engine.push,
+            starts: ActivityStarts(engine) { [senders] in senders.channels(of: $0) },
             documents: engine.documents, authorizer: authorizer, signer: signer, metrics: metrics,
             cursors: engine.cursors, clock: engine.clock,
             limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
@@ -544,7 +546,7 @@ package struct Gateway: Sendable {
                 store: engine.store,
                 drop: { [clients = engine.clients] in try await clients.drop($1, of: $0) },
                 sent: { [clients = engine.clients] in try await clients.sent(to: $0) },
-                sender: { [senders] in senders.sender(of: $0) },
+                sender: { [senders] in senders.sender(of: $0, asked: $1) },
                 acceptTime: engine.changes.accepted.time,
                 mayPush: { [leader = engine.leader] in leader?.isHere ?? true }))
     }

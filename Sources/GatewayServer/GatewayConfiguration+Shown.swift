@@ -36,9 +36,9 @@ extension GatewayConfiguration {
         // Without a channel nothing is pushed.
         guard push.hasWebhooks || !apps.isEmpty else { return .object(object) }
         let terms = push.terms
-        object["push.widgetsPerDay"] = .integer(Int64(terms.budget.widgets.perDay))
-        object["push.controlsPerDay"] = .integer(Int64(terms.budget.controls.perDay))
-        object["push.backgroundPerDay"] = .integer(Int64(terms.budget.background.perDay))
+        for account in PushBudget.Account.allCases {
+            object["push.\(account)PerDay"] = .integer(Int64(terms.budget[account].perDay))
+        }
         object["push.interval"] = .string("\(terms.interval / 1_000) s")
         for (kind, interval) in terms.intervals.sorted(by: { $0.key < $1.key }) {
             object["push.intervals.\(kind)"] = .string("\(interval / 1_000) s")

@@ -96,6 +96,15 @@ enum LimitsReference {
             ("values of a list", "\(limits.listValuesMax)", rejected),
             ("recommended items of a kind", "\(limits.recommendationItemsMax)", rejected),
             ("delivery addresses of a registration", "\(limits.deliveriesMax)", rejected),
+            (
+                "Live Activities of a registration, and types to start",
+                "\(limits.registrationActivitiesMax) of each", rejected
+            ),
+            (
+                "attributes of a Live Activity", "\(limits.activityBytesMax / 1_024) KiB",
+                rejected
+            ),
+            ("a start of Live Activities", "\(limits.startBytesMax / 1_024) KiB", "413"),
             ("rules of a kind", "\(limits.kindRulesMax)", rejected),
             ("bindings of a rule", "\(limits.bindingsMax)", rejected),
             ("values of a change at a rule", "\(limits.changeRuleKeysMax)", rejected),

@@ -69,7 +69,7 @@ struct MaintenanceService: Service {
             if !leads { try rings?.copy(from: engine.store) }
             // Nothing is ever due at the earliest time.
             let now = leads ? clock.wallSeconds() : .min
-            if try keys.advance(now: now, hasWebhooks: configuration.value.push.hasWebhooks) {
+            if try keys.advance(now: now, hasWebhooks: configuration.value.push.isActive) {
                 signer.use(keys.notificationSigner)
                 keysChanged()
                 logger.notice("the signing keys changed")

@@ -11,6 +11,8 @@ package enum LogEntryType: Int, Sendable {
     /// The removal of an app: its catalogs and registrations are deleted, and its earlier rows no
     /// longer apply.
     case removal = 4
+    /// A start of Live Activities.
+    case start = 5
 }
 
 /// A row of the log, which is the total order in which everything was accepted.

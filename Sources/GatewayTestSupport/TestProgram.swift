@@ -48,7 +48,12 @@ package final class TestProgram: Sendable {
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        // A thread of a task blocks signals.
+        var blocked = sigset_t()
+        sigemptyset(&blocked)
+        posix_spawnattr_setsigmask(&attributes, &blocked)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
         // Variables of that prefix are configuration: only the caller's own may reach the daemon.
         let inherited = ProcessInfo.processInfo.environment
             .filter { !$0.key.hasPrefix("TIMELINE_GATEWAY_") }

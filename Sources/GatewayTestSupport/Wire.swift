@@ -72,6 +72,15 @@ extension TestHTTP {
                 "GET", "/v1/apps/\(app)/clients/\(client)/reloads", token: token,
                 headers: cursor.map { [("Last-Event-ID", $0)] } ?? []))
     }
+
+    /// Returns what the gateway says of a client.
+    package func explained(_ client: String, app: String, token: String) throws -> JSONObject {
+        let answer = try request("GET", "/v1/apps/\(app)/clients/\(client)/explain", token: token)
+        guard answer.status == 200, let object = answer.json?.objectValue else {
+            throw TestFailure(answer.text)
+        }
+        return object
+    }
 }
 
 /// Blocks this thread for a moment: a fault comes at a time, not after a condition.

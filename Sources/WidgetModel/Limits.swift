@@ -16,11 +16,20 @@ public struct Limits: Sendable, Equatable {
     public var registrationBytesMax = 256 * 1024
     /// The limit of widgets, and separately of controls, in one registration.
     public var registrationWidgetsMax = 200
+    /// The limit of Live Activities, and separately of types that can be started, in one
+    /// registration.
+    public var registrationActivitiesMax = 16
+    /// The limit of the attributes of one Live Activity, which the gateway posts and keeps. A push
+    /// holds half as much; numbers grow to texts.
+    public var activityBytesMax = 8_192
+    /// The limit of a request to start Live Activities, most of which becomes part of a push.
+    public var startBytesMax = 3_072
     /// The limit of recommended items for one kind.
     public var recommendationItemsMax = 100
     /// The limit of delivery addresses in one registration.
     public var deliveriesMax = 8
-    /// The limit of different delivery addresses in one registration, those of its controls included.
+    /// The limit of different delivery addresses in one registration, those of its controls and
+    /// activities included.
     public var pushAddressesMax = 64
     /// The limit of keys that one configured widget depends on.
     public var widgetKeysMax = 256
@@ -57,6 +66,7 @@ public struct Limits: Sendable, Equatable {
         for bound in [
             \Limits.eventBytesMax, \.postEventsMax, \.postBytesMax, \.catalogBytesMax,
             \.catalogKindsMax, \.kindRulesMax, \.registrationBytesMax, \.registrationWidgetsMax,
+            \.registrationActivitiesMax, \.activityBytesMax, \.startBytesMax,
             \.recommendationItemsMax, \.deliveriesMax, \.pushAddressesMax, \.widgetKeysMax,
             \.clientKeysMax,
             \.stringBytesMax, \.listValuesMax, \.attributesMax, \.propertiesMax, \.bindingsMax,

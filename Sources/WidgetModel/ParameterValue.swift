@@ -118,6 +118,22 @@ public enum ParameterValue: Sendable, Hashable {
     }
 }
 
+extension JSONObject {
+    /// The attributes of a Live Activity in the form in which a client registers them: as many as
+    /// the gateway accepts, of those that rules can compare.
+    package var comparable: [String: ParameterValue] {
+        let limits = Limits()
+        var values: [String: ParameterValue] = [:]
+        for member in members.prefix(limits.attributesMax)
+        where member.name.isUnfit(limit: limits.stringBytesMax) == nil {
+            var faults = Faults()
+            values[member.name] = ParameterValue(
+                member.value, at: member.name, limits: limits, &faults)
+        }
+        return values
+    }
+}
+
 extension String {
     /// Returns whether two texts have the same bytes. `==` also equates Unicode-equivalent texts,
     /// which rules must not do.

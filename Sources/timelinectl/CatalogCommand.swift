@@ -57,6 +57,9 @@ struct CatalogCommand: AsyncParsableCommand {
         static func text(_ taken: CatalogTaken, etag: String?) -> String {
             var lines = ["catalog of \(taken.app) is in force"]
             if let etag { lines[0] += ", ETag \(etag)" }
+            if let keys = taken.contentKeys {
+                lines.append("asks sources of content signed for " + keys.joined(separator: ", "))
+            }
             return (lines + warningLines(taken.warnings)).joined(separator: "\n")
         }
     }

@@ -17,7 +17,7 @@ struct DeclaredOptions: ParsableArguments {
     ///   otherwise than another one.
     func document() throws -> JSONObject {
         var all: [String: JSONObject] = [:]
-        var widgets: [JSONValue] = []
+        var (widgets, activities): ([JSONValue], [JSONValue]) = ([], [])
         for file in files {
             guard let part = (try? JSONValue(parsing: Terminal.read(file)))?.objectValue else {
                 throw ValidationError("--declared: \(file) is not the output of `declarations`")
@@ -34,10 +34,12 @@ struct DeclaredOptions: ParsableArguments {
                 }
             }
             widgets += part["widgets"]?.arrayValue ?? []
+            activities += part["activities"]?.arrayValue ?? []
         }
         return [
             "entities": .object(all["entities"] ?? JSONObject()),
             "intents": .object(all["intents"] ?? JSONObject()), "widgets": .array(widgets),
+            "activities": .array(activities),
         ]
     }
 }
@@ -49,9 +51,9 @@ extension CatalogCommand {
             commandName: "check",
             abstract: "Compare a catalog with the declarations in an app's code.",
             discussion: """
-                Compares kinds, families, intents and parameters, lists every difference with its \
-                place in the catalog, and ends with status 1 if there is one. Contacts no gateway: \
-                for a build step.
+                Compares kinds, families, intents, parameters and types of Live Activities, lists \
+                every difference with its place in the catalog, and ends with status 1 if there is \
+                one. Contacts no gateway: for a build step.
 
                 Examples:
                   MyWidgets declarations > declared.json
@@ -82,6 +84,10 @@ extension CatalogCommand {
         func differences(of file: CatalogFile) throws -> Faults {
             var declarations = try declared.document()
             declarations["app"] = file.value.objectValue?["app"]
+            // Only the catalog says where the content of an activity comes from.
+            let content: JSONValue = ["content": ["url": "https://unknown"]]
+            declarations["activities"] = .array(
+                (declarations["activities"]?.arrayValue ?? []).map { $0.merging(patch: content) })
             let catalog: Catalog
             do throws(Faults) {
                 catalog = try Catalog(file.value, app: nil, limits: Limits())
@@ -104,8 +110,9 @@ extension CatalogCommand {
             abstract: "Print a catalog with the declarations in an app's code.",
             discussion: """
                 Takes kinds, families, intents and parameters from the code and everything else, \
-                such as rules, from the catalog. A new kind gets no rules: add them. Prints JSON, \
-                which is YAML too, and changes no file.
+                such as rules, from the catalog. A new kind gets no rules, and a new type of Live \
+                Activities no source of content: add them. Prints JSON, which is YAML too, and \
+                changes no file.
 
                 Examples:
                   timelinectl catalog write --declared declared.json --app com.mygame

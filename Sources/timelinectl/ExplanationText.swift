@@ -81,18 +81,23 @@ enum ExplanationText {
         ]
         let items = [
             ("widget", client.widgets), ("set", client.recommendations),
-            ("control", client.controls),
+            ("control", client.controls), ("activity", client.activities ?? []),
         ]
         let table: [[String]] = items.flatMap { label, items in
-            items.map { [label, $0.kind, parameters($0), since($0), outcome($0)] }
+            items.map {
+                [label, $0.kind ?? $0.type ?? "", parameters($0), since($0), outcome($0)]
+            }
         }
         lines += TextBlock.columns(table, indent: 2)
         lines += client.streams.map {
             "stream at \($0.watermark)" + ($0.lagging ? ", not reading" : "")
         }
         lines += client.addresses.map { address in
-            var line = [address.type, address.pushType, address.token ?? address.url]
-                .compactMap { $0 }.joined(separator: " ")
+            let named = [
+                address.type, address.pushType, address.activity,
+                address.token ?? address.channel ?? address.url,
+            ]
+            var line = named.compactMap { $0 }.joined(separator: " ")
             line += "  delivered \(address.delivered.map { "\($0)" } ?? "-")"
             if let cause = address.cause { line += ", last push: \(cause)" }
             if let failures = address.failures, failures > 0 { line += ", \(failures) failures" }
@@ -126,7 +131,7 @@ enum ExplanationText {
     }
 
     private static func parameters(_ item: ExplainedItem) -> String {
-        (item.parameters?.members ?? []).map { "\($0.name)=\($0.value.text)" }
+        ((item.parameters ?? item.attributes)?.members ?? []).map { "\($0.name)=\($0.value.text)" }
             .joined(separator: " ")
     }
 

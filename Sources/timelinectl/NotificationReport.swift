@@ -39,12 +39,19 @@ struct NotificationReport {
     static func stale(_ claims: ReloadNotification) -> [String] {
         if claims.all { return ["everything"] }
         var lines = claims.reload.map { reload in
-            let parameters = reload.parameters.map { "\($0.name)=\($0.value ?? "(unset)")" }
-            return (["timeline \(reload.kind)"] + parameters).joined(separator: " ")
+            (["timeline \(reload.kind)"] + values(reload.parameters)).joined(separator: " ")
         }
         lines += claims.recommendations.map { "recommendations \($0)" }
         lines += claims.relevance.map { "relevance \($0)" }
         lines += claims.controls.map { "control \($0)" }
+        lines += claims.activities.map { activity in
+            let narrowed = activity.id.map { [$0] } ?? values(activity.attributes)
+            return (["activity \(activity.type)"] + narrowed).joined(separator: " ")
+        }
         return lines
+    }
+
+    private static func values(_ parameters: [ReloadNotification.Parameter]) -> [String] {
+        parameters.map { "\($0.name)=\($0.value ?? "(unset)")" }
     }
 }

@@ -23,7 +23,7 @@ struct ResendCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
     @OptionGroup var client: ClientOption
 
-    @Option(help: "Channel: webhook, widgets, background or controls.")
+    @Option(help: "Channel: webhook, widgets, background, controls or liveactivity.")
     var channel: NotificationChannel
 
     func run() async throws {

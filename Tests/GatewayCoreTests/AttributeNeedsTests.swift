@@ -82,6 +82,55 @@ import WidgetModel
         #expect(warnings.list.contains { $0.place == "recommendations[0].items" } == isWarned)
     }
 
+    @Test func `a registration is warned of activities that the catalog does not declare`() throws {
+        let rules = RuleSet(
+            try catalog(
+                [], activities: [activityDeclaration([Self.account], type: "Battle")]),
+            sequence: 1, replacing: nil, hash: testHash)
+        var own = ClientRegistration(platform: "iOS")
+        own.activities = [
+            RegisteredActivity(type: "Batle", id: "1"),
+            RegisteredActivity(
+                type: "Battle", id: "2", attributes: ["a": .list(["1"]), "bb": .unset]),
+        ]
+        own.activityStarts = ["Battle", "Race"].map {
+            ActivityStartAddress(type: $0, delivery: .stream)
+        }
+        var warnings = Faults()
+        rules.addWarnings(
+            about: ClientRecord(client: "c", registration: own, attributes: .init()), to: &warnings)
+        #expect(
+            warnings.list.map { "\($0.place) \($0.message)" } == [
+                "activities[0].type is not in the catalog and is inactive; did you mean `Battle`?",
+                "activities[1].attributes.bb is not an attribute that the catalog declares; did "
+                    + "you mean `b`?",
+                "activities[1] the client has no attribute `account`: rules that bind to it do not "
+                    + "apply, so no change makes this stale",
+                "activityStarts[1].type is not in the catalog and is inactive",
+            ])
+    }
+
+    @Test func `the keys of activities count towards those of the client`() throws {
+        let rules = RuleSet(
+            try catalog(
+                [], activities: [activityDeclaration([["entity": "E", "match": ["id": "$a"]]])]),
+            sequence: 1, replacing: nil, hash: testHash)
+        let lists = (1...3).map {
+            RegisteredActivity(
+                type: "A", id: "\($0)", attributes: ["a": .list(["1", "2", "3", "4"])])
+        }
+        let own = client([], activities: lists)
+        var limits = Limits()
+        limits.clientKeysMax = 12
+        #expect(rules.faults(in: own, limits: limits).isEmpty)
+        limits.clientKeysMax = 11
+        #expect(rules.faults(in: own, limits: limits).list.map(\.place) == ["widgets"])
+        limits.widgetKeysMax = 3
+        #expect(
+            rules.faults(in: own, limits: limits).list.map(\.place)
+                == ["activities[0]", "activities[1]", "activities[2]", "widgets"])
+    }
+
     /// The catalog and an app with other declarations: the registration stays in force.
     @Test func `a registration is warned of values that the catalog's types do not have`() throws {
         let types = [

@@ -9,7 +9,7 @@ let testHash = SipHash(0x0706_0504_0302_0100, 0x0F0E_0D0C_0B0A_0908)
 /// Returns a catalog of one app called `app`, with one intent `I` that has the parameters `a` and
 /// `b`.
 func catalog(
-    _ widgets: [JSONValue], parameters: [JSONValue]? = nil
+    _ widgets: [JSONValue], parameters: [JSONValue]? = nil, activities: [JSONValue] = []
 ) throws -> Catalog {
     let declared: [JSONValue] =
         parameters ?? [
@@ -20,7 +20,18 @@ func catalog(
         [
             "app": "app", "entities": ["E": ["properties": ["p", "q"]], "F": [:]],
             "intents": ["I": ["parameters": .array(declared)]], "widgets": .array(widgets),
+            "activities": .array(activities),
         ], app: "app", limits: Limits())
+}
+
+/// Returns the declaration of a type of Live Activities with the attributes `a` and `b`.
+func activityDeclaration(
+    _ rules: [JSONValue], type: String = "A", content: String = "https://content"
+) -> JSONValue {
+    [
+        "type": .string(type), "attributes": ["a", "b"], "dependsOn": .array(rules),
+        "content": ["url": .string(content)],
+    ]
 }
 
 /// Returns the declaration of a kind that is configured with `I` and depends on `rules`.
@@ -52,13 +63,14 @@ func widget(_ parameters: [String: ParameterValue] = [:], kind: String = "k") ->
 func client(
     _ widgets: [ConfiguredWidget], attributes: [String: [String]] = [:],
     recommendations: [RecommendationSet] = [], confirmed: [String: UInt64] = [:],
-    name: String = "client", platform: String = "iOS", osVersion: OSVersion? = nil
+    name: String = "client", platform: String = "iOS", osVersion: OSVersion? = nil,
+    activities: [RegisteredActivity] = []
 ) -> ClientRecord {
     ClientRecord(
         client: name,
         registration: ClientRegistration(
             platform: platform, osVersion: osVersion, attributes: attributes, widgets: widgets,
-            recommendations: recommendations),
+            recommendations: recommendations, activities: activities),
         attributes: ClientAttributes(own: attributes), confirmed: confirmed)
 }
 

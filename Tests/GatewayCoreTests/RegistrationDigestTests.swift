@@ -80,6 +80,40 @@ import WidgetModel
         #expect(digest(ClientAttributes(backend: ["a": ["1"]])) != digest(ClientAttributes()))
     }
 
+    /// A client that registered before there were activities must not have to register again.
+    @Test func `without activities the digest is as it was before there were any`() throws {
+        #expect(try Self.digest(Self.document) == "jrmm2h9se0om")
+        for member in ["activities", "activityStarts"] {
+            #expect(try Self.digest(member, []) == "jrmm2h9se0om")
+        }
+    }
+
+    @Test func `the order of activities makes no difference, their content does`() throws {
+        func activity(_ id: String, _ token: String = "ab") -> JSONValue {
+            [
+                "type": "A", "id": .string(id), "attributes": ["a": "1"],
+                "delivery": [
+                    "type": "apns", "pushType": "liveactivity", "token": .string(token + id),
+                ],
+            ]
+        }
+        func start(_ type: String, _ token: String) -> JSONValue {
+            [
+                "type": .string(type),
+                "delivery": ["type": "apns", "pushType": "liveactivity", "token": .string(token)],
+            ]
+        }
+        let digest = try Self.digest("activities", [activity("01"), activity("02")])
+        #expect(try Self.digest("activities", [activity("02"), activity("01")]) == digest)
+        #expect(try Self.digest("activities", [activity("01"), activity("02", "cd")]) != digest)
+        #expect(try digest != Self.digest(Self.document))
+        let starts = try Self.digest("activityStarts", [start("A", "01"), start("B", "02")])
+        #expect(
+            try Self.digest("activityStarts", [start("B", "02"), start("A", "01")]) == starts)
+        #expect(
+            try Self.digest("activityStarts", [start("B", "01"), start("A", "02")]) != starts)
+    }
+
     @Test func `whatever else is stated makes one`() throws {
         var digests = Set([try Self.digest(Self.document)])
         let others: KeyValuePairs<String, JSONValue> = [

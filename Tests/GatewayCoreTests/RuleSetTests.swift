@@ -71,6 +71,28 @@ import WidgetModel
         #expect(try set("relevance", two).target(ofKind: "k") == .relevance)
     }
 
+    @Test func `a kind that becomes a type of activities is declared anew`() throws {
+        func set(
+            _ widgets: [JSONValue], _ activities: [JSONValue], _ previous: RuleSet?
+        ) throws -> RuleSet {
+            RuleSet(
+                try catalog(widgets, activities: activities),
+                sequence: (previous?.sequence ?? 0) + 1, replacing: previous, hash: testHash)
+        }
+        let one = try set([kind([Self.first], named: "A")], [], nil)
+        let two = try set([], [activityDeclaration([Self.first])], one)
+        #expect(two.since(kind: "A") == 2 && two.target(ofKind: "A") == .activity)
+        #expect(two.rules.map(\.since) == [2] && two.retired.isEmpty)
+        // Another source of content makes nothing stale, another rule does.
+        let other = activityDeclaration([Self.first], content: "https://other")
+        let three = try set([kind([Self.first])], [other], two)
+        #expect(three.since(kind: "A") == 2)
+        #expect(three.rules.map { "\($0.kind) \($0.since)" } == ["k 3", "A 2"])
+        let four = try set([], [activityDeclaration([Self.second, Self.first])], three)
+        #expect(four.rules.map(\.since) == [4, 2] && four.since(kind: "A") == 2)
+        #expect(try set([kind([], named: "A")], [], four).since(kind: "A") == 5)
+    }
+
     /// A change had hit a rule, and then a catalog dropped the rule. A client that had not been
     /// notified of the change never was, because the rule's versions were dropped with it.
     @Test func `what hit a rule is owed after a catalog dropped it`() throws {

@@ -36,6 +36,20 @@ import WidgetModel
         #expect(!gateway.shard.isOpen(one) && gateway.shard.isOpen(two))
     }
 
+    @Test func `a start of activities is an entry that streams hear nothing of`() throws {
+        var gateway = try Self.gateway()
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        gateway.head += 1
+        let start = try ActivityStart(
+            ["id": "1", "type": "A", "channel": "c"], limits: Limits())
+        gateway.apply(.start(start))
+        let sent = gateway.shard.heartbeat(id)
+        #expect(gateway.sent(id) == [] && sent == 2)
+        // Nor is there a gap behind it.
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(id) == ["k(a=1) id 3"])
+    }
+
     @Test func `all holders of a key share one notification, signed once`() throws {
         var gateway = try Self.gateway()
         for index in 0..<5 {

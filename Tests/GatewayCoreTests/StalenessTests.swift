@@ -159,6 +159,124 @@ import WidgetModel
     }
 }
 
+@Suite struct ActivityStalenessTests {
+    static func gateway(
+        _ rules: [JSONValue] = [StalenessTests.rule], limits: CoreLimits = CoreLimits()
+    ) throws -> SmallGateway {
+        SmallGateway(
+            try catalog(
+                [kind([StalenessTests.rule])],
+                activities: [
+                    activityDeclaration(rules), activityDeclaration([["entity": "F"]], type: "B"),
+                ]), limits: limits)
+    }
+
+    /// A client with an activity of the type `A` for each value of the attribute `a`, whose id is
+    /// that value behind the client's name.
+    static func own(_ values: String..., name: String = "c") -> ClientRecord {
+        client(
+            [], name: name,
+            activities: values.map {
+                RegisteredActivity(type: "A", id: name + $0, attributes: ["a": .single($0)])
+            })
+    }
+
+    static func poll(
+        _ gateway: SmallGateway, _ activities: RegisteredActivity..., since cursor: UInt64 = 1
+    ) -> String {
+        StalenessTests.poll(gateway, client([], activities: activities), .after(cursor))
+    }
+
+    @Test func `a stream names the attributes of stale activities, a poll their ids`() throws {
+        var gateway = try Self.gateway()
+        let one = try gateway.open(Self.own("1", "2", name: "one"), since: .after(1))
+        let two = try gateway.open(Self.own("1", name: "two"), since: .after(1))
+        let other = try gateway.open(Self.own("3", name: "other"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.shard.output.frames.count == 1, "it is signed once for all")
+        #expect(gateway.sent(one) == ["A.activity(a=1) id 2"])
+        #expect(gateway.sent(two) == ["A.activity(a=1) id 2"])
+        #expect(gateway.taken(other) == [])
+        func poll(_ own: ClientRecord) -> String { StalenessTests.poll(gateway, own, .after(1)) }
+        #expect(poll(Self.own("1", "2", name: "one")) == "A.activity(=one1)")
+        #expect(poll(Self.own("2")) == "")
+        let late = try gateway.open(Self.own("2", "1", name: "late"), since: .after(1))
+        #expect(gateway.taken(late) == ["A.activity(=late1) id 2"])
+    }
+
+    @Test func `each stale activity is named once, after all else`() throws {
+        var gateway = try Self.gateway([StalenessTests.rule, ["entity": "E"]])
+        let own = client(
+            [widget(["a": .single("1")])], activities: Self.own("1", "2").registration.activities)
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(
+            StalenessTests.poll(gateway, own, .after(1))
+                == "k(a=1), A.activity(=c1), A.activity(=c2)")
+        gateway.reload(.kind("A"))
+        #expect(
+            StalenessTests.poll(gateway, own, .after(2)) == "A.activity(=c1), A.activity(=c2)")
+        try gateway.change(Change(entity: "F"))
+        #expect(StalenessTests.poll(gateway, own, .after(3)) == "")
+    }
+
+    @Test func `lists, unset attributes and the client's own decide as for widgets`() throws {
+        var gateway = try Self.gateway()
+        try gateway.change(Change(entity: "E", id: "2"))
+        func poll(_ value: ParameterValue?) -> String {
+            var one = RegisteredActivity(type: "A", id: "1")
+            one.attributes["a"] = value
+            return Self.poll(gateway, one)
+        }
+        #expect(poll(.list(["1", "2"])) == "A.activity(=1)")
+        #expect(poll(.unset) == "A.activity(=1)" && poll(nil) == "A.activity(=1)")
+        #expect(poll(.single("1")) == "" && poll(.list([])) == "")
+        var accounts = try Self.gateway([["entity": "E", "match": ["x": "$client.h"]]])
+        try accounts.change(Change(entity: "E", attributes: ["x": ["1"]]))
+        let activities = Self.own("1").registration.activities
+        let cases: [([String], String)] = [(["1"], "A.activity(=c1)"), (["2"], ""), ([], "")]
+        for (values, said) in cases {
+            let own = client([], attributes: ["h": values], activities: activities)
+            #expect(StalenessTests.poll(accounts, own, .after(1)) == said)
+        }
+    }
+
+    @Test func `everything is all, or for some types the ids of theirs`() throws {
+        let gateway = try Self.gateway()
+        let own = Self.own("1", "2")
+        #expect(StalenessTests.poll(gateway, own, .everything) == "all")
+        #expect(
+            StalenessTests.poll(gateway, own, .everything, kinds: ["A"])
+                == "A.activity(=c1), A.activity(=c2)")
+        #expect(StalenessTests.poll(gateway, own, .everything, kinds: ["B", "k"]) == "")
+    }
+
+    @Test func `too many activities are named by their type`() throws {
+        var limits = CoreLimits()
+        limits.entriesMax = 2
+        var gateway = try Self.gateway([["entity": "E"]], limits: limits)
+        try gateway.change(Change(entity: "E"))
+        #expect(
+            StalenessTests.poll(gateway, Self.own("1", "2"), .after(1))
+                == "A.activity(=c1), A.activity(=c2)")
+        #expect(StalenessTests.poll(gateway, Self.own("1", "2", "3"), .after(1)) == "A.activity")
+    }
+
+    @Test func `what is not of a declared type sleeps, as does another thing of its name`() throws {
+        var gateway = try Self.gateway([["entity": "E"]])
+        let item = RecommendationSet.Item(parameters: [:], description: "")
+        let own = client(
+            [widget(kind: "A")], recommendations: [RecommendationSet(kind: "A", items: [item])],
+            activities: ["Z", "k"].map { RegisteredActivity(type: $0, id: $0) })
+        try gateway.change(Change(entity: "E"))
+        #expect(StalenessTests.poll(gateway, own, .after(1)) == "")
+        #expect(StalenessTests.poll(gateway, own, .everything) == "")
+        let ruleSet = try #require(gateway.decider.ruleSets["app"])
+        var items = 0
+        ruleSet.visitItems(of: own.registration) { _, _, _ in items += 1 }
+        #expect(items == 0)
+    }
+}
+
 @Suite struct RecommendationTests {
     static func gateway() throws -> SmallGateway {
         SmallGateway(

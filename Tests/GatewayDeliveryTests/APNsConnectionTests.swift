@@ -194,7 +194,7 @@ import WidgetModel
         var model: [(place: Int, flight: UInt64, id: Int32)] = []
         for step in 0..<500 as Range<UInt64> {
             if random.happens(55) {
-                let place = streams.add(step, deadline: Int64(step))
+                let place = streams.add(step, payload: [], deadline: Int64(step))
                 #expect(!model.contains { $0.place == place })
                 let id = Int32(2 * step + 1)
                 streams[place]?.id = id

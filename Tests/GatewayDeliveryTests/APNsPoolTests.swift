@@ -76,6 +76,36 @@ import WidgetModel
         await fixture.stop()
     }
 
+    private static func content(at timestamp: Int64) throws -> [UInt8] {
+        try ActivityContent(Array(#"{"event":"update","contentState":{"goals":1}}"#.utf8))
+            .payload(at: timestamp)
+    }
+
+    @Test func `a Live Activity is pushed its own content, with either priority`() async throws {
+        let fixture = try APNsFixture()
+        let form = try APNsPushForm(.liveactivity, app: APNsFixture.app)
+        for priority in [10, 5] {
+            var push = try #require(
+                APNsPush(
+                    token: APNsFixture.token, form: form.at(priority: priority),
+                    registeredAt: fixture.clock.wall))
+            push.payload = try Self.content(at: 1_800_000_010 - Int64(priority))
+            let content = push.payload
+            let result = await fixture.pool.push(push)
+            #expect(result.reaction == APNsReaction(.delivered))
+            let taken = try #require(fixture.device().pushes.last)
+            let request = taken.request
+            #expect(request.body == content && request.priority == String(priority))
+            #expect(request.pushType == "liveactivity")
+            #expect(request.topic == "com.mygame.push-type.liveactivity")
+            #expect(!request.otherFields.contains("content-length"))
+            let expiration = try #require(request.expiration.flatMap(Int64.init))
+            #expect((28_000...28_800).contains(expiration - taken.at / 1_000))
+        }
+        await fixture.stop()
+        #expect(fixture.server.record.violations.isEmpty)
+    }
+
     // MARK: 400
 
     @Test func `what is wrong with the request is not repeated`() async throws {

@@ -173,30 +173,73 @@ import WidgetModel
         #expect(bodies.text.values.allSatisfy { $0 == Self.body })
     }
 
-    /// Whatever windows the peer grants, and whenever, each body arrives whole and ends once.
+    private static let id = "123e4567-e89b-42d3-a456-426614174000"
+
+    /// Whatever windows the peer grants, and whenever, each body arrives whole and ends once:
+    /// contents for Live Activities, beside bodies that pushes share.
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func `bodies are whole whatever the windows are`(seed: UInt64) throws {
+    func `each content is whole whatever the windows are`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        let count = 1 + random.below(40)
-        let session = try Self.session(count)
-        #expect(
-            Self.take(Self.frame(4, 0, [0, 4] + Self.number(UInt32(random.below(40)))), session))
+        let session = try #require(
+            APNsSession(APNsFields(origin: "https://api.push.apple.com:443")))
+        let activity = try APNsPushForm(.liveactivity, app: "com.mygame")
+        let forms = [
+            activity.at(priority: 10), activity.at(priority: 5),
+            try APNsPushForm(.widgets, app: "com.mygame"),
+            try APNsPushForm(.background, app: "com.mygame"),
+        ]
+        var expected: [Int: String] = [:]
+        for number in 0..<20 {
+            let form = random.pick(forms)
+            var push = try #require(APNsPush(token: "00ff", form: form, registeredAt: 0))
+            var body = String(decoding: form.payload, as: UTF8.self)
+            if form.type == .liveactivity {
+                body = String(repeating: "\(number % 10)", count: 1 + random.below(4_096))
+                push.payload = Array(body.utf8)
+            }
+            expected[2 * number + 1] = body
+            let isTaken = session.send(
+                push, id: Self.id, UInt64(number), token: (1, "abc"), deadline: 1_000, wall: 0)
+            #expect(isTaken)
+        }
+        let window = UInt32(random.below(random.pick([40, 3_000])))
+        #expect(Self.take(Self.frame(4, 0, [0, 4] + Self.number(window)), session))
         var bodies = Bodies()
         bodies.read(session, prefaceBytes: Self.prefaceBytes)
-        for _ in 0..<random.below(300) {
-            let stream = 2 * random.below(count) + 1
-            let room = UInt32(1 + random.below(12))
+        for _ in 0..<random.below(200) {
+            let stream = 2 * random.below(20) + 1
+            let room = UInt32(1 + random.below(random.pick([12, 800])))
             #expect(Self.take(Self.frame(8, stream, Self.number(room)), session))
             if random.happens(60) { bodies.read(session) }
-            #expect(bodies.text.allSatisfy { Self.body.hasPrefix($0.value) })
-            #expect(bodies.ended.allSatisfy { bodies.text[$0] == Self.body })
+            #expect(bodies.text.allSatisfy { expected[$0.key]?.hasPrefix($0.value) == true })
+            #expect(bodies.ended.allSatisfy { bodies.text[$0] == expected[$0] })
         }
-        for stream in stride(from: 1, to: 2 * count, by: 2) {
-            #expect(Self.take(Self.frame(8, stream, Self.number(64)), session))
+        for stream in [0] + Array(expected.keys) {
+            #expect(Self.take(Self.frame(8, stream, Self.number(100_000)), session))
         }
         bodies.read(session)
-        #expect(bodies.ended.count == count)
-        #expect(bodies.text.values.allSatisfy { $0 == Self.body })
+        #expect(bodies.text == expected && bodies.ended.count == 20)
+    }
+
+    @Test func `fields are made once for each priority, whatever the content`() throws {
+        let fields = APNsFields(origin: "https://api.push.apple.com:443")
+        let activity = try APNsPushForm(.liveactivity, app: "com.mygame")
+        func places(_ bytes: Int, wall: Int64 = 5_000) throws -> [Int?] {
+            try [10, 5].map { priority in
+                var push = try #require(
+                    APNsPush(
+                        token: "00ff", form: activity.at(priority: priority), registeredAt: 0))
+                push.payload = Array(repeating: 0x20, count: bytes)
+                return fields.with(push, id: Self.id, token: (1, "abc"), wall: wall) {
+                    Int(bitPattern: $0.baseAddress)
+                }
+            }
+        }
+        let made = try places(1)
+        #expect(made[0] != made[1])
+        #expect(try places(4_096) == made)
+        // They name the second of their expiration.
+        #expect(try places(1, wall: 6_000) != made)
     }
 
     /// Whatever a peer sends, each push ends once.

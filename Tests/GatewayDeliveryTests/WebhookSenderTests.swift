@@ -1,4 +1,5 @@
 import CurlMulti
+import Dispatch
 import Foundation
 import GatewayCore
 import GatewayPush
@@ -121,6 +122,26 @@ import Testing
             ])
     }
 
+    @Test func `of the answer to a question no more is read than content may have`() async throws {
+        let server = try ScriptedServer([.big, .busy, .redirect, .statusThenReset])
+        let endpoint = try Self.endpoint(server, host: "hooks.example.com")
+        let sender = try Self.sender(
+            server, allowed: "127.0.0.1", resolver: Self.resolver([["127.0.0.1"]]))
+        let signer = try WebhookSigner([SigningKey()])
+        func ask() async throws(CurlError) -> WebhookSender.Answer {
+            try await sender.ask(Self.message, to: endpoint, signer: signer)
+        }
+        let big = try await ask()
+        #expect(big.status == 200 && big.body.count == 4_097 && big.failure != nil)
+        let busy = try await ask()
+        #expect(busy.status == 429 && busy.retryAfter == 120)
+        #expect(busy.body == Array("later".utf8) && busy.failure == nil)
+        #expect(try await ask().status == 302)
+        let reset = try await ask()
+        #expect(reset.status == 410 && reset.failure != nil && reset.retryAfter == nil)
+        await sender.drain()
+    }
+
     @Test func `a drain that is cancelled ends what is under way`() async throws {
         let server = try ScriptedServer([.silence])
         let endpoint = try Self.endpoint(server, host: "hooks.example.com")
@@ -149,6 +170,66 @@ import Testing
         #expect(await hasty.addresses("localhost") == nil)
         let full = NameResolver.system(lookUpsMax: 0, waitingMax: 0)
         #expect(await full.addresses("localhost") == nil)
+    }
+
+    @Test func `callers that gave up leave their places at a look-up to others`() async {
+        let goesOn = DispatchSemaphore(value: 0)
+        let deadline = Duration.milliseconds(20)
+        let resolver = NameResolver.system(waitingMax: 2, deadline: deadline) { _ in
+            goesOn.wait()
+            return nil
+        }
+        for _ in 0..<6 {
+            let began = ContinuousClock.now
+            #expect(await resolver.addresses("a") == nil)
+            // A refused caller does not wait.
+            #expect(ContinuousClock.now - began >= deadline / 2)
+        }
+        goesOn.signal()
+    }
+
+    @Test func `the names of one owner do not hold up those of another`() async throws {
+        let asked = Mutex(0)
+        let goesOn = DispatchSemaphore(value: 0)
+        let resolver = NameResolver.system(lookUpsMax: 2, deadline: Patience.duration) { name in
+            guard name != "b" else { return [.v4(1)] }
+            asked.withLock { $0 += 1 }
+            goesOn.wait()
+            return nil
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<10 {
+                group.addTask { _ = await resolver.addresses("a\(number)", of: "A") }
+            }
+            try await eventually("all threads of A are busy") { asked.withLock { $0 } == 2 }
+            #expect(await resolver.addresses("b", of: "B") == [.v4(1)])
+            for _ in 0..<10 { goesOn.signal() }
+        }
+    }
+
+    @Test func `callers of one name share its look-up`() async throws {
+        let asked = Mutex<[String]>([])
+        let goesOn = DispatchSemaphore(value: 0)
+        let resolver = NameResolver.system(deadline: .milliseconds(10)) { name in
+            asked.withLock { $0.append(name) }
+            goesOn.wait()
+            return [.v4(1)]
+        }
+        // Each waits until its deadline, so all of them ask while nothing is found.
+        await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<40 {
+                group.addTask { await resolver.addresses(number % 2 == 0 ? "a" : "b") == nil }
+            }
+            for await isLate in group { #expect(isLate) }
+        }
+        try await eventually("both names are asked for") { asked.withLock { $0.count } >= 2 }
+        for _ in 0..<1_000 { goesOn.signal() }
+        // What was found is not kept: the name is looked up again.
+        try await eventually("a is found") {
+            let found = await resolver.addresses("a")
+            return found == [.v4(1)] && asked.withLock { $0.count { $0 == "a" } } >= 2
+        }
+        #expect(asked.withLock { $0.count { $0 == "b" } } == 1)
     }
 }
 

@@ -117,6 +117,30 @@ import WidgetModel
             ])
     }
 
+    @Test func `of pushes for Live Activities only the expiration is an option`() throws {
+        func lines(_ option: String) -> String {
+            """
+            data: /tmp/data
+            tls: { certificate: a.pem, key: b.pem }
+            localIssuer: true
+            apns:
+              - app: a
+                team: TEAM123456
+                keyID: KEY1234567
+                key: k
+                liveactivity: { \(option) }
+            """
+        }
+        let file = try File(lines("expiration: 60"))
+        let configuration = try GatewayConfiguration(
+            ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+        let form = try #require(configuration.push.apps.first?.forms[.liveactivity])
+        #expect(form.lifetime == 60 && form.priority == nil && form.collapseID == nil)
+        for (option, name) in [("priority: 5", "priority"), ("collapseID: a", "collapseID")] {
+            #expect(try Set(faults(lines(option)).keys) == ["apns.0.liveactivity.\(name)"])
+        }
+    }
+
     /// APNs would refuse every push with them, long after the start.
     @Test func `ids and topics that APNs refuses are faults`() throws {
         let found = try faults(

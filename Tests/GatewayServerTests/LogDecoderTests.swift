@@ -51,5 +51,22 @@ import WidgetModel
         #expect(decoder.catalogs.documents.isEmpty && decoder.catalogs.removals["com.game"] == 4)
     }
 
+    @Test func `a start is read back with its channels and urgency`() throws {
+        let hashes = try StoreHashes(secret: Data(repeating: 7, count: SQLiteStore.secretBytes))
+        var decoder = LogDecoder(
+            catalogs: CatalogState(decider: Decider(hash: hashes.keys, limits: Limits())),
+            hashes: hashes)
+        var start = try ActivityStart(
+            ["id": "1", "type": "A", "channel": "c", "urgency": "high"], limits: Limits())
+        start.channels = ["production": "AAAA"]
+        let row = Self.row(1, .start, LogPayload.start(start))
+        let entry = try decoder.entry(of: row, catalog: nil)
+        guard case .start(let found) = entry.body else { throw Unexpected() }
+        #expect(found.json == start.json && found.channels == start.channels)
+        #expect(entry.urgency == .high && entry.acceptedAt == row.acceptedAt)
+        let damaged = Self.row(2, .start, Data("{}".utf8))
+        #expect(throws: UnreadableRow.self) { try decoder.entry(of: damaged, catalog: nil) }
+    }
+
     private struct Unexpected: Error {}
 }

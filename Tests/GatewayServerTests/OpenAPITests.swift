@@ -127,6 +127,11 @@ import WidgetModel
         #expect(names?["maxProperties"] == .integer(Int64(limits.attributesMax)))
         #expect(schemas?["Registration", "properties", "delivery", "maxItems"] == .integer(8))
         #expect(limits.deliveriesMax == 8)
+        #expect(schemas?["Catalog", "properties", "activities", "maxItems"] == 12)
+        for name in ["activities", "activityStarts"] {
+            let count = schemas?["Registration", "properties"]?[name, "maxItems"]
+            #expect(count == .integer(Int64(limits.registrationActivitiesMax)))
+        }
         let rule = schemas?["DependencyRule", "properties"]
         #expect(rule?["match", "maxProperties"] == .integer(Int64(limits.bindingsMax)))
         #expect(rule?["properties", "maxItems"] == .integer(Int64(limits.propertiesMax)))
@@ -248,7 +253,7 @@ import WidgetModel
         #expect(
             words("Outcomes", "properties", "unreachableFor", "propertyNames")
                 == all(Outcome.Absence.self))
-        for schema in ["WidgetStanding", "SetStanding", "ControlStanding"] {
+        for schema in ["WidgetStanding", "SetStanding", "ControlStanding", "ActivityStanding"] {
             #expect(
                 words(schema, "properties", "reason")
                     == all(Outcome.Reason.self) + all(Outcome.Absence.self))
@@ -256,7 +261,7 @@ import WidgetModel
         }
         #expect(
             words("ConsideredRule", "properties", "target")
-                == [Target.timeline, .recommendations, .relevance, .control].map(\.name))
+                == [Target.timeline, .recommendations, .relevance, .control, .activity].map(\.name))
         #expect(
             words("Overview", "properties", "sent", "propertyNames") == all(DeliveryChannel.self))
         #expect(words("Trouble", "properties", "level") == ["critical", "warning"])
@@ -294,6 +299,7 @@ import WidgetModel
             Problem.eventIDReused(Faults()), Problem.tooManyStreams, Problem.headersTooLarge,
             Problem.unavailable(""), Problem.engine(.quota(.tooManyClients(limit: 1))),
             Problem.engine(.quota(.logFull(used: 1, adding: 1, limit: 1))),
+            Problem.engine(.quota(.tooManyStarts(limit: 1))), Problem.engine(.channelService("")),
             Problem.engine(.quota(.exceedsLog(adding: 2, limit: 1))),
         ]
         for problem in problems {

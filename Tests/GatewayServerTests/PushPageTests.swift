@@ -16,6 +16,7 @@ import Testing
         let words =
             PushOutcome.allCases.map(\.rawValue) + PushAlert.allCases.map(\.rawValue)
             + APNsOutcome.Failure.allCases.map(\.rawValue) + PushCause.allCases.map(\.rawValue)
+            + ContentFailure.allCases.map(\.rawValue)
         for word in words { #expect(page.contains("`\(word)`"), "\(word)") }
     }
 }

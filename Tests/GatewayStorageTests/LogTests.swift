@@ -28,6 +28,8 @@ import Testing
             try transaction.append(
                 app: "b", type: .reload, source: nil, eventID: nil, acceptedAt: .max,
                 payload: Data())
+            try transaction.append(
+                app: "b", type: .start, source: "", eventID: "1", acceptedAt: 1, payload: wide)
         }
         let rows = try store.rows()
         #expect(
@@ -38,7 +40,15 @@ import Testing
                 LogRow(
                     sequence: 2, app: "b", type: .reload, source: nil, eventID: nil,
                     acceptedAt: .max, payload: Data()),
+                LogRow(
+                    sequence: 3, app: "b", type: .start, source: "", eventID: "1",
+                    acceptedAt: 1, payload: wide),
             ])
+        // An empty source is another one than none, and than any other.
+        let found = try await store.write(cost: 0) { transaction in
+            try ["", "s"].map { try transaction.event(app: "b", source: $0, id: "1")?.sequence }
+        }.value
+        #expect(found == [3, nil])
     }
 
     @Test func replayIsBoundedByRowsAndBytesAndStartsAfterACursor() async throws {

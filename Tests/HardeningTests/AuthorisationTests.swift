@@ -34,6 +34,7 @@ struct AuthorisationTests {
         Route(method: "GET", path: "changes/7/explain", scopes: readers),
         Route(method: "POST", path: "catalog/diff", scopes: [.catalogWrite], body: [:]),
         Route(method: "GET", path: "clients/me/explain", scopes: readers),
+        Route(method: "POST", path: "activities", scopes: [.changesWrite], body: [:]),
         Route(method: "POST", path: "reloads", scopes: [.operate], body: [:]),
         Route(method: "PUT", path: "clients/me", scopes: [.client, .clientsWrite], body: [:]),
         Route(method: "PATCH", path: "clients/me", scopes: [.client, .clientsWrite], body: [:]),
@@ -104,6 +105,7 @@ struct AuthorisationTests {
         let bodies: [String: JSONValue] = [
             "changes": Documents.event("a"), "changes/explain": Documents.event("a"),
             "reloads": ["all": true], "clients/me": ["platform": "iOS"], "tokens": ["sub": "me"],
+            "activities": ["id": "1", "type": "A", "channel": "me"],
         ]
         let type =
             route.path.hasPrefix("changes") ? "application/cloudevents+json" : "application/json"

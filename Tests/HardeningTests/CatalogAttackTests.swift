@@ -62,6 +62,24 @@ struct CatalogAttackTests {
     }
 
     @Test(
+        "A source of content that no gateway may ask is 422",
+        arguments: [
+            "http://a.test", "https://127.0.0.1/", "https://10.1.2.3/", "https://169.254.169.254/",
+            "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://2130706433/",
+            "https://0x7f000001/", "https://s3cr3t@a.test/", "https://a.test\\\\@b.test/",
+            "https://a.test:0/", "https://a.test/#s3cr3t",
+        ])
+    func contentSource(_ url: String) async throws {
+        let answer = try await put(
+            """
+            app: com.catalog
+            widgets: []
+            activities: [{ type: A, content: { url: "\(url)" } }]
+            """)
+        expectRefusal(answer, 422, "invalid", place: "activities[0].content.url")
+    }
+
+    @Test(
         "If-Match that is wrong is 412, whatever it looks like",
         arguments: ["\"x\"", "*", "W/\"\"", "garbage"])
     func wrongMatch(_ tag: String) async throws {

@@ -11,6 +11,7 @@ struct MalformedDocumentTests {
         let path: String
         let type: String
         var isOwn = false
+        var bytesMax = 60_000
         var testDescription: String { "\(method) \(path)" }
     }
 
@@ -19,6 +20,7 @@ struct MalformedDocumentTests {
         Writing(method: "POST", path: "changes", type: "application/cloudevents+json"),
         Writing(method: "POST", path: "changes", type: "application/cloudevents-batch+json"),
         Writing(method: "POST", path: "reloads", type: "application/json"),
+        Writing(method: "POST", path: "activities", type: "application/json", bytesMax: 3_000),
         Writing(method: "PUT", path: "clients/malformed", type: "application/json"),
         Writing(method: "PATCH", path: "clients/malformed", type: "application/json"),
         Writing(
@@ -43,10 +45,10 @@ struct MalformedDocumentTests {
         }
     }
 
-    @Test("Nesting of 60,000 levels is 400 on every writing route", arguments: routes)
+    @Test("Nesting of thousands of levels is 400 on every writing route", arguments: routes)
     func deepNesting(_ route: Writing) async throws {
         for open in ["[", #"{"a":"#] {
-            let text = String(repeating: open, count: 60_000 / open.utf8.count)
+            let text = String(repeating: open, count: route.bytesMax / open.utf8.count)
             let answer = try await send(route, text)
             expectRefusal(answer, 400, "malformed", says: "nested deeper")
         }

@@ -1,3 +1,4 @@
+import APNsSimulator
 import GatewayTestSupport
 import Testing
 
@@ -39,5 +40,29 @@ extension TestGateway {
     /// This gateway, in a test whose point is its process.
     var process: GatewayProcess {
         get throws { try #require(self as? GatewayProcess) }
+    }
+
+    /// Makes it read its configuration now.
+    func reloadConfiguration() throws -> TestHTTPAnswer {
+        try http().request(
+            "POST", "/v1/configuration/reload", token: token(app: "*", scope: "operator"))
+    }
+}
+
+extension APNsServer {
+    /// Waits until a condition holds for the record of what a gateway pushed.
+    ///
+    /// - Parameter tick: Called before each look.
+    func until(
+        _ what: String, of gateway: any TestGateway, tick: () -> Void = {},
+        _ holds: (PushRecord) -> Bool
+    ) async throws {
+        try await eventually(
+            what,
+            details: { "\(record.answers), \(record.violations); \(gateway.standardErrorTail)" }
+        ) {
+            tick()
+            return holds(record)
+        }
     }
 }

@@ -12,7 +12,7 @@ extension ProcessTests {
         private static let fast = ["interval: 1s", "widgetsPerDay: 50000"]
 
         private static func reload(_ world: PushFixture) throws {
-            let answer = try world.reload()
+            let answer = try world.gateway.reloadConfiguration()
             #expect(answer.status == 200, "\(answer.text)")
         }
 
@@ -27,10 +27,7 @@ extension ProcessTests {
                     "device\(index)", ["c\(index % characters)"],
                     token: "aa" + String(format: "%04x", index))
             }
-            let sections = [
-                PushFixture.section(in: world.folder, id: "KEY7654321", file: "KEY7654321.p8"),
-                PushFixture.section(in: world.folder),
-            ]
+            let sections = [world.section(key: "KEY7654321"), world.section()]
             var changedAt: Int64 = 0
             for round in 0..<rounds {
                 changedAt = Int64(Date().timeIntervalSince1970 * 1_000)
@@ -66,13 +63,13 @@ extension ProcessTests {
             async throws
         {
             let world = try PushFixture(options: Self.fast)
-            let key = URL(filePath: world.folder + "/apns.p8")
+            let key = URL(filePath: world.folder + "/KEY1234567.p8")
             let right = try Data(contentsOf: key)
             try world.register("phone", ["hero"], token: "aa01")
             try Data("nonsense".utf8).write(to: key)
-            let refused = try world.reload()
+            let refused = try world.gateway.reloadConfiguration()
             #expect(refused.status == 422)
-            #expect(refused.text.contains("apns.0.key") && refused.text.contains("apns.p8"))
+            #expect(refused.text.contains("apns.0.key") && refused.text.contains("KEY1234567.p8"))
             try world.change(["hero"], run: "one")
             try await world.until("pushed with the old key") { $0.taken >= 1 }
             // A key of another team, with the same file name.
@@ -97,7 +94,7 @@ extension ProcessTests {
         {
             let world = try PushFixture(options: Self.fast)
             func section(topic: String) -> String {
-                PushFixture.section(in: world.folder, also: ", topic: \(topic)")
+                world.section(also: ", topic: \(topic)")
             }
             try world.write([])
             try Self.reload(world)
@@ -132,7 +129,7 @@ extension ProcessTests {
             try world.change(["hero"], run: "two")
             try await world.untilWithheld("phone", for: "interval")
             #expect(world.apns.record.taken == 1)
-            let section = PushFixture.section(in: world.folder)
+            let section = world.section()
             try world.write([section], options: ["interval: 1s", "widgetsPerDay: 1"])
             try Self.reload(world)
             // The budget allows one push, which was spent.
@@ -155,7 +152,8 @@ extension ProcessTests {
             func register() throws -> TestHTTPAnswer {
                 try receiver.register(at: "/hook", on: world.gateway, token: world.backend)
             }
-            #expect(try register()["webhookKeys"] == nil)
+            // The key signs questions to sources of content, too.
+            #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
             try world.change(["hero"], run: "one")
             let webhooks = "webhooks: { enabled: true, ca: \(certificates)/ca.pem"
             try world.write([], also: [webhooks + " }"])

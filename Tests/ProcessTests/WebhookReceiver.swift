@@ -136,10 +136,9 @@ struct WebhookFixture {
     func untilRetried() throws -> JSONObject {
         var address: JSONObject = [:]
         try blockUntil("to be asked again") {
-            let answer = try gateway.http().request(
-                "GET", "/v1/apps/\(GameFixture.app)/clients/renderer/explain",
-                token: game.backend)
-            address = answer["addresses"]?.arrayValue?.first?.objectValue ?? [:]
+            let document = try gateway.http().explained(
+                "renderer", app: GameFixture.app, token: game.backend)
+            address = document["addresses"]?.arrayValue?.first?.objectValue ?? [:]
             return address["retryAt"] != nil
         }
         return address

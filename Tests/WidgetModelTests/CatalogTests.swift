@@ -60,7 +60,7 @@ import Testing
         ),
         (
             "id: $character", "id: $charakter",
-            "widgets[0].dependsOn[0].match.id: binds to a parameter that the kind's intent "
+            "widgets[0].dependsOn[0].match.id: binds to a parameter that the kind, or activity, "
                 + "does not have; did you mean `$character`?"
         ),
         ("id: $character", "id: $", "widgets[0].dependsOn[0].match.id: "),
@@ -164,6 +164,96 @@ import Testing
                     "widgets[1].collapse",
                 ])
         }
+    }
+
+    static let activity: JSONValue = [
+        "type": "Battle", "attributes": ["hero", "level"],
+        "dependsOn": [["entity": "Hero", "match": ["id": "$hero", "x": "$client.account"]]],
+        "content": ["url": "https://backend/battle"],
+    ]
+
+    static func catalog(_ activities: JSONValue) -> JSONValue {
+        [
+            "app": "a", "entities": ["Hero": ["properties": ["health"]]],
+            "widgets": [["kind": "k", "configuration": "static"]], "activities": activities,
+        ]
+    }
+
+    @Test func `activities are read as written, and none are declared without them`() throws {
+        let shared = Self.activity.merging(patch: ["type": "Race", "content": ["shared": true]])
+        let catalog = try Self.read(Self.catalog([Self.activity, shared]), app: "a")
+        let battle = try #require(catalog.activity(type: "Battle"))
+        #expect(battle.attributes == ["hero", "level"])
+        #expect(battle.content.url == "https://backend/battle" && !battle.content.isShared)
+        #expect(
+            battle.dependsOn[0].match == [
+                .init(attribute: "id", binding: .parameter("hero")),
+                .init(attribute: "x", binding: .clientAttribute("account")),
+            ])
+        #expect(battle.intent.parameter("level")?.defaultValue == .unset)
+        #expect(catalog.activity(type: "Race")?.content.isShared == true)
+        #expect(catalog.activity(type: "k") == nil && catalog.widget(kind: "Battle") == nil)
+        #expect(try CharacterGame.catalog().activities.map(\.attributes) == [["hero", "name"]])
+        #expect(try Self.read(Self.catalog(nil), app: "a").activities.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (["type": nil], "type: is required"), (["type": "k"], "type: is also the kind"),
+            (["attributes": "hero", "dependsOn": []], "attributes: must be an array"),
+            (["attributes": ["hero", "hero"]], "attributes[1]: is declared twice"),
+            (["attributes": ["hero", "client.x"]], "attributes[1]: must not start with `client.`"),
+            (["attributes": ["hero", ""]], "attributes[1]: must not be empty"),
+            (
+                ["attributes": ["heros"]],
+                "dependsOn[0].match.id: binds to a parameter that the kind, or activity, does not "
+                    + "have; did you mean `$heros`?"
+            ),
+            (
+                ["dependsOn": [["entity": "Heroe"]]],
+                "dependsOn[0].entity: is not a declared entity; did you mean `Hero`?"
+            ),
+            (["content": nil], "content: is required"),
+            (["content": "https://x"], "content: must be an object"),
+            (["content": ["url": nil]], "content.url: is required"),
+            (["content": ["url": "http://x"]], "content.url: must be an https URL"),
+            (["content": ["shared": "yes"]], "content.shared: must be true or false"),
+            (["content": ["share": true]], "content.share: is unknown; did you mean `shared`?"),
+            (["collapse": "1s"], "collapse: is unknown"),
+            (["recommendations": [:]], "recommendations: is unknown"),
+        ] as [(JSONObject, String)])
+    func `a fault of an activity is told with its place`(changes: JSONObject, fault: String) {
+        let activity = Self.activity.merging(patch: .object(changes))
+        do throws(Faults) {
+            _ = try Self.read(Self.catalog([activity]), app: "a")
+            Issue.record("\(fault) was accepted")
+        } catch {
+            let faults = error.list.map(\.description)
+            #expect(faults.count == 1 && faults[0].hasPrefix("activities[0].\(fault)"), "\(faults)")
+        }
+    }
+
+    @Test func `kinds and types have one name space, one limit and one count of keys`() throws {
+        func places(_ activities: JSONValue, _ limits: Limits = Limits()) -> [String] {
+            do throws(Faults) {
+                _ = try Self.read(Self.catalog(activities), app: "a", limits: limits)
+                return []
+            } catch {
+                return error.list.map(\.place)
+            }
+        }
+        let other = Self.activity.merging(patch: ["type": "Race"])
+        #expect(places([Self.activity, other]) == [])
+        #expect(places([Self.activity, Self.activity]) == ["activities[1].type"])
+        var limits = Limits()
+        limits.catalogKindsMax = 2
+        #expect(places([Self.activity], limits) == [])
+        #expect(places([Self.activity, other], limits) == ["activities"])
+        limits = Limits()
+        limits.changeKeysMax = 2
+        #expect(places([Self.activity], limits) == [])
+        limits.changeKeysMax = 1
+        #expect(places([Self.activity], limits) == ["entities.Hero"])
     }
 
     @Test func `unknown families and platforms are warnings, for the set is open`() throws {

@@ -63,6 +63,45 @@ import WidgetModel
         #expect(faults.list.map(\.description) == expected)
     }
 
+    private static let source: JSONValue = ["url": "https://backend/battle"]
+    private static let battle: JSONValue = [
+        "type": "Battle", "attributes": ["hero"], "dependsOn": [["entity": "Hero"]],
+        "content": source,
+    ]
+
+    private func with(_ yaml: String, _ activities: [JSONValue]) throws -> JSONValue {
+        try JSONValue(yaml: yaml).merging(patch: ["activities": .array(activities)])
+    }
+
+    @Test func typesOfActivitiesAreComparedWhereTheCodeDeclaresSome() throws {
+        let catalog = try Catalog(
+            with(Self.catalog, [Self.battle]), app: nil, limits: Limits())
+        let own = try read(Self.catalog)
+        let declared = try Catalog(
+            with(Self.declared, [["type": "Batle", "content": Self.source]]), app: nil,
+            limits: Limits())
+        let before = try own.differences(from: read(Self.declared)).count
+        #expect(try catalog.differences(from: read(Self.declared)).count == before)
+        #expect(
+            catalog.differences(from: declared).list.dropFirst(before).map(\.description) == [
+                "activities: lack `Batle`, which the app declares; did you mean `Battle`?",
+                "activities: have `Battle`, which the app does not declare; did you mean `Batle`?",
+            ])
+    }
+
+    @Test func writingKeepsTheRulesAndTheSourceOfAnActivity() throws {
+        let old: JSONValue = ["type": "Old", "content": Self.source]
+        let existing = try with(Self.catalog, [Self.battle, old])
+        let declared = try with(Self.declared, [["type": "Race"], ["type": "Battle"]])
+        let written = Catalog.document(existing, declaring: declared).objectValue
+        #expect(written?["activities"]?.arrayValue?.count == 2)
+        #expect(written?["activities"]?.arrayValue?[0] == ["type": "Race"])
+        let battle = try #require(written?["activities"]?.arrayValue?[1].objectValue)
+        #expect(battle["dependsOn"] == [["entity": "Hero"]] && battle["content"] == Self.source)
+        let kept = try Catalog.document(existing, declaring: JSONValue(yaml: Self.declared))
+        #expect(kept.objectValue?["activities"] == existing.objectValue?["activities"])
+    }
+
     @Test func writingTakesTheCodesPartAndKeepsTheRest() throws {
         let document = try Catalog.document(
             JSONValue(yaml: Self.catalog), declaring: JSONValue(yaml: Self.declared))

@@ -139,6 +139,13 @@ import Testing
                 kind: "k", parameters: [.init(name: "a", value: "1"), .init(name: "b", value: nil)]),
             .init(kind: "l"),
         ], recommendations: ["k"], relevance: ["r"], controls: ["c"],
+        activities: [
+            .init(type: "A", id: "7"),
+            .init(
+                type: "A",
+                attributes: [.init(name: "a", value: "1"), .init(name: "b", value: nil)]),
+            .init(type: "B"),
+        ],
         cause: ChangeCause(time: "2026-11-21T09:30:00Z"))
 
     @Test func `claims read back the same and unknown ones are ignored`() throws {
@@ -148,6 +155,7 @@ import Testing
         let all = ReloadNotification(
             issuer: "i", audience: "a", issuedAt: 1, expires: 2, id: "j", sequence: 0, all: true)
         #expect(all.json.objectValue?["reload"] == nil)
+        #expect(all.json.objectValue?["activities"] == nil)
         #expect(try ReloadNotification(all.json) == all)
     }
 
@@ -157,6 +165,8 @@ import Testing
             (["exp": nil], "exp"), (["jti": 1], "jti"), (["seq": -1], "seq"), (["seq": "9"], "seq"),
             (["reload": 1], "reload"), (["reload": [["kind": 1]]], "reload[0].kind"),
             (["recommendations": [1]], "recommendations[0]"),
+            (["activities": [["id": "7"]]], "activities[0].type"),
+            (["activities": [["type": "A", "id": 7]]], "activities[0].id"),
         ] as [(JSONObject, String)])
     func `a claim that is missing or of a wrong type is told`(changes: JSONObject, place: String) {
         let value = Self.notification.json.merging(patch: .object(changes))
@@ -184,6 +194,22 @@ import Testing
         let letter = ReloadNotification.Reload(
             kind: "k", parameters: [.init(name: "a", value: "é")])
         #expect(!letter.concerns(kind: "k", values: ["a": .single("e\u{301}")]))
+    }
+
+    @Test func `a name concerns one activity, or those whose values equal or contain it`() {
+        let (one, narrowed, whole) = (
+            Self.notification.activities[0], Self.notification.activities[1],
+            Self.notification.activities[2]
+        )
+        #expect(one.concerns(type: "A", id: "7", attributes: ["a": .single("2")]))
+        #expect(!one.concerns(type: "A", id: "8", attributes: [:]))
+        #expect(!one.concerns(type: "B", id: "7", attributes: [:]))
+        #expect(narrowed.concerns(type: "A", id: "8", attributes: ["a": .list(["2", "1"])]))
+        #expect(!narrowed.concerns(type: "A", id: "8", attributes: ["a": .single("2")]))
+        #expect(
+            !narrowed.concerns(
+                type: "A", id: "8", attributes: ["a": .single("1"), "b": .single("1")]))
+        #expect(whole.concerns(type: "B", id: "9", attributes: ["a": .single("2")]))
     }
 
     @Test func `a value that is not understood narrows nothing`() throws {

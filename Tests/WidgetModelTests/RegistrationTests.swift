@@ -66,6 +66,48 @@ import Testing
         #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
     }
 
+    static func address(_ token: String = "00ff", type: String = "liveactivity") -> JSONValue {
+        ["type": "apns", "pushType": .string(type), "token": .string(token)]
+    }
+
+    static let activity: JSONValue = [
+        "type": "Battle", "id": "7",
+        "attributes": ["hero": "panda", "level": nil, "items": [1, 2]],
+        "channel": "bWF0Y2g=", "delivery": address(),
+    ]
+
+    @Test func `activities are read as written, without them nothing is written`() throws {
+        let document = Self.document.merging(
+            patch: [
+                "activities": [Self.activity, ["type": "Battle", "id": "8"]],
+                "activityStarts": [["type": "Battle", "delivery": Self.address("01")]],
+            ])
+        let reading = try Self.read(document)
+        let registration = reading.registration
+        #expect(reading.warnings.isEmpty)
+        let address = DeliveryAddress.APNsAddress(pushType: "liveactivity", token: "00ff")
+        #expect(
+            registration.activities == [
+                RegisteredActivity(
+                    type: "Battle", id: "7",
+                    attributes: [
+                        "hero": .single("panda"), "level": .unset, "items": .list(["1", "2"]),
+                    ], channel: "bWF0Y2g=", delivery: .apns(address)),
+                RegisteredActivity(type: "Battle", id: "8"),
+            ])
+        #expect(registration.activityStarts.map(\.type) == ["Battle"])
+        #expect(registration.delivery.map(\.channel) == [.stream, .webhook, .widgets])
+        #expect(registration.activities[0].delivery?.channel == .liveactivity)
+        #expect(registration.pushAddresses.count == 4)
+        #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
+        let before = try Self.read(Self.document).registration.json(maskingTokens: false)
+        #expect(
+            before.objectValue?.members.map(\.name) == [
+                "platform", "osVersion", "attributes", "widgets", "recommendations", "controls",
+                "delivery",
+            ])
+    }
+
     @Test func `answers mask push tokens`() throws {
         let token = String(repeating: "ab", count: 40)
         let apns: JSONValue = ["type": "apns", "pushType": "controls", "token": .string(token)]
@@ -167,6 +209,53 @@ import Testing
         #expect(Self.faults(changes) == [place])
     }
 
+    static let brokenActivities: [([JSONValue], String)] = [
+        ([["id": "7"]], "activities[0].type"), ([["type": "A"]], "activities[0].id"),
+        ([["type": "A", "id": "7", "attributes": []]], "activities[0].attributes"),
+        ([["type": "A", "id": "7", "attributes": ["": "1"]]], "activities[0].attributes."),
+        ([["type": "A", "id": "7", "channel": 1]], "activities[0].channel"),
+        ([["type": "A", "id": "7", "delivery": ["type": "stream"]]], "activities[0].delivery"),
+        (
+            [["type": "A", "id": "7", "delivery": address(type: "widgets")]],
+            "activities[0].delivery"
+        ),
+        ([["type": "A", "id": "7"], ["type": "B", "id": "7"]], "activities[1].id"),
+        ([activity, activity.merging(patch: ["id": "8"])], "activities[1].delivery"),
+    ]
+
+    @Test(arguments: brokenActivities)
+    func `a fault of an activity is told with its place`(activities: [JSONValue], place: String) {
+        #expect(Self.faults(["activities": .array(activities)]) == [place])
+    }
+
+    static let channel: JSONValue = [
+        "type": "apns", "pushType": "liveactivity", "channel": "AAAA",
+    ]
+
+    @Test(
+        arguments: [
+            ([["type": "A"]], "activityStarts[0].delivery"),
+            ([["type": "A", "delivery": channel]], "activityStarts[0].delivery.channel"),
+            ([["delivery": address()]], "activityStarts[0].type"),
+            (
+                [["type": "A", "delivery": address()], ["type": "A", "delivery": address("01")]],
+                "activityStarts[1].type"
+            ),
+        ] as [([JSONValue], String)])
+    func `a fault of a start is told with its place`(starts: [JSONValue], place: String) {
+        #expect(Self.faults(["activityStarts": .array(starts)]) == [place])
+    }
+
+    @Test func `an address of an activity is of nothing else`() {
+        #expect(Self.faults(["delivery": [["type": "pigeon"], Self.address()]]) == ["delivery[1]"])
+        let control: JSONValue = ["kind": "c", "id": "7", "delivery": Self.address()]
+        #expect(Self.faults(["controls": [control]]) == ["controls[0].delivery"])
+        let start: JSONValue = ["type": "A", "delivery": Self.address()]
+        #expect(
+            Self.faults(["activities": [Self.activity], "activityStarts": [start]])
+                == ["activityStarts[0].delivery"])
+    }
+
     @Test(
         arguments: [
             (["platform": "i\u{0}OS"], "platform"),
@@ -222,6 +311,57 @@ import Testing
         #expect(faults([widget("123456789")]) == ["widgets[0].parameters.a"])
     }
 
+    @Test func `activities and starts are bounded, each for themselves`() {
+        let counts = 1...Limits().registrationActivitiesMax
+        var changes: JSONObject = [
+            "activities": .array(counts.map { ["type": "A", "id": .string("\($0)")] }),
+            "activityStarts": .array(
+                counts.map {
+                    let token = String(0x1000 + $0, radix: 16)
+                    return ["type": .string(token), "delivery": Self.address(token)]
+                }),
+        ]
+        #expect(Self.faults(changes) == [])
+        for name in ["activities", "activityStarts"] {
+            let elements = changes[name]?.arrayValue ?? []
+            changes[name] = .array(elements + elements)
+            #expect(Self.faults(changes) == [name])
+            changes[name] = .array(elements)
+        }
+    }
+
+    @Test func `the attributes of an activity are bounded together`() {
+        func faults(bytes: Int) -> [String] {
+            var attributes: JSONObject = ["last": ""]
+            for number in 10..<41 {
+                attributes["\(number)"] = .string(String(repeating: "x", count: 250))
+            }
+            let rest = bytes - JSONValue.object(attributes).serialized.count
+            attributes["last"] = .string(String(repeating: "x", count: rest))
+            return Self.faults([
+                "activities": [["type": "A", "id": "7", "attributes": .object(attributes)]]
+            ])
+        }
+        #expect(faults(bytes: 8_192) == [])
+        #expect(faults(bytes: 8_193) == ["activities[0].attributes"])
+    }
+
+    @Test func `an activity with an unknown address keeps the rest, a start has none`() throws {
+        let unknown: JSONValue = ["type": "pigeon"]
+        let reading = try Self.read([
+            "platform": "iOS",
+            "activities": [["type": "A", "id": "7", "delivery": unknown, "new": 1]],
+            "activityStarts": [["type": "A", "delivery": unknown]],
+        ])
+        #expect(reading.registration.activities == [RegisteredActivity(type: "A", id: "7")])
+        #expect(reading.registration.activityStarts.isEmpty)
+        #expect(
+            reading.warnings.list.map(\.place) == [
+                "activities[0].delivery.type", "activities[0].new",
+                "activityStarts[0].delivery.type",
+            ])
+    }
+
     @Test(arguments: [
         ("26", "26.0"), ("26.1", "26.1.0"), ("11.6.1", "11.6.1"),
     ])
@@ -253,6 +393,45 @@ import Testing
         #expect("HEALTHLEVEL".nearest(of: ["healthLevel"]) == "healthLevel")
         #expect("zzz".nearest(of: ["avatar"]) == nil && "a".nearest(of: []) == nil)
         #expect(String(repeating: "x", count: 10_000).nearest(of: ["x"]) == nil)
+    }
+
+    @Test func `the address of a broadcast channel has its id in place of a token`() throws {
+        func activities(_ changes: JSONObject) -> JSONValue {
+            let address: JSONValue = [
+                "type": "apns", "pushType": "liveactivity", "environment": "sandbox",
+            ]
+            return [
+                [
+                    "type": "Battle", "id": "7",
+                    "delivery": address.merging(patch: .object(changes)),
+                ]
+            ]
+        }
+        let document: JSONValue = [
+            "platform": "broadcast", "activities": activities(["channel": "bWF0Y2g="]),
+        ]
+        let registration = try Self.read(document).registration
+        #expect(
+            registration.activities.map(\.delivery) == [
+                .apns(
+                    .init(
+                        pushType: "liveactivity", token: "", environment: "sandbox",
+                        channel: "bWF0Y2g="))
+            ])
+        #expect(try Self.read(registration.json(maskingTokens: true)).registration == registration)
+        let longest = String(repeating: "A", count: 256)
+        #expect(Self.faults(["activities": activities(["channel": .string(longest)])]).isEmpty)
+        let broken: [JSONObject] = [
+            ["channel": "bWF0Y2g"], ["channel": ""], ["channel": 7],
+            ["channel": .string(longest + "AAAA")], ["channel": "bWF0Y2g=", "token": "00"],
+        ]
+        for changes in broken {
+            #expect(
+                Self.faults(["activities": activities(changes)])
+                    == ["activities[0].delivery.channel"])
+        }
+        let widgets: JSONValue = ["type": "apns", "pushType": "widgets", "channel": "bWF0Y2g="]
+        #expect(Self.faults(["delivery": [widgets]]) == ["delivery[0].token"])
     }
 
     @Test func `addresses of clients and controls are counted together`() throws {

@@ -63,8 +63,8 @@ package final class AppsPage: Sendable {
                 // A client removed in the meantime is skipped.
                 guard let client = try? await explainer.client(key) else { continue }
                 for widget in client.widgets {
-                    guard let isFresh = widget.fresh else { continue }
-                    looks[app]?.kinds[widget.kind, default: KindFreshness()].count(
+                    guard let kind = widget.kind, let isFresh = widget.fresh else { continue }
+                    looks[app]?.kinds[kind, default: KindFreshness()].count(
                         isStale: !isFresh, since: widget.stale?.time)
                 }
             }

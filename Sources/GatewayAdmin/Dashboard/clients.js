@@ -101,6 +101,7 @@ function pushChannels(registered) {
     if (delivery.type === "apns") channels.push(delivery.pushType);
   }
   for (const control of registered.controls ?? []) if (control.delivery) channels.push("controls");
+  for (const activity of registered.activities ?? []) if (activity.delivery) channels.push("liveactivity");
   return [...new Set(channels)];
 }
 
@@ -109,6 +110,7 @@ function standing(app, client, known, registered) {
     ...(known.widgets ?? []).map((one) => ({ ...one, sort: "widget" })),
     ...(known.recommendations ?? []).map((one) => ({ ...one, sort: "recommendations" })),
     ...(known.controls ?? []).map((one) => ({ ...one, sort: "control" })),
+    ...(known.activities ?? []).map((one) => ({ ...one, kind: one.type, parameters: one.attributes, sort: "activity" })),
   ];
   const stale = items.filter((item) => item.fresh === false), deaf = items.filter((item) => item.dependsOnNothing), attributes = Object.entries(registered.attributes ?? {});
   const kinds = [...new Set(items.filter((item) => !item.sleeps).map((item) => item.kind))];
@@ -140,7 +142,7 @@ function standing(app, client, known, registered) {
         ...(known.streams ?? []).map((stream) => ["Stream", [`delivered up to ${number(stream.watermark)}`, stream.lagging ? [" ", badge("not reading", "warn")] : null]]),
         ...(known.addresses ?? []).map((address) => [`${say(address.pushType ?? address.type)} for ${address.for}`, [
           `delivered up to ${number(address.delivered)}`, address.underWay ? ", push in flight" : "",
-          address.cause ? `, last push: ${say(address.cause)}` : "", address.failures ? `, failed ${plural(address.failures, "time")}` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "",
+          address.cause ? `, last push: ${say(address.cause)}` : "", address.failures ? `, failed ${plural(address.failures, "time")}` : "", address.retryAt ? [", retry ", time(address.retryAt)] : "", address.problem ? `. ${address.problem}` : "",
           address.unusable ? [": ", badge(say(address.unusable), "bad")] : "", budget(address.budget)]]),
         ...(known.removedAddresses ?? []).map((removed) => [`${say(removed.channel)}, removed`, [
           badge(removed.reason ?? "rejected", "bad"), " ", time(removed.time), ". Nothing is pushed until the app registers a new token. ",

@@ -6,8 +6,8 @@ import { number, plural, time, moment, say } from "./words.js";
 import { actionButton, resendAction, resendAllAction } from "./actions.js";
 import { appChoice } from "./app.js";
 
-const channels = ["widgets", "controls", "background", "webhook"];
-const outcomes = ["sent", "retry", "failed", "dropped", "quarantined", "environment", "given-up", "stopped", "disabled"];
+const channels = ["widgets", "controls", "background", "liveactivity", "webhook"];
+const outcomes = ["sent", "retry", "failed", "dropped", "quarantined", "environment", "given-up", "stopped", "disabled", "content", "skipped"];
 
 /// The last push to each client and channel, where it failed and there is an address still: pushing
 /// again helps only those.
@@ -20,7 +20,7 @@ function failed(pushes, sent) {
     const target = `${push.channel} ${push.client}`;
     if (known.has(target)) return false;
     known.add(target);
-    return push.outcome !== "sent" && push.outcome !== "dropped";
+    return !["sent", "dropped", "skipped"].includes(push.outcome);
   }));
 }
 
@@ -63,7 +63,7 @@ export const deliveriesPage = {
         { title: "Channel", isPlain: true, cell: (push) => say(push.channel) },
         { title: "Told of", isPlain: true, explains: "The push told of everything stale, up to this change", cell: (push) => push.sequence ? h("a", { href: `#/changes/${encodeURIComponent(app)}/${push.sequence}` }, `change ${number(push.sequence)}`) : "–" },
         { title: "Pushed because", isPlain: true, cell: (push) => say(push.cause) },
-        { title: "Outcome", isPlain: true, cell: (push) => [badge(push.outcome, push.outcome === "sent" ? "good" : push.outcome === "retry" ? "warn" : "bad"), push.reason ? h("div", { class: "quiet small" }, push.reason) : null] },
+        { title: "Outcome", isPlain: true, cell: (push) => [badge(push.outcome, push.outcome === "sent" ? "good" : ["retry", "content", "skipped"].includes(push.outcome) ? "warn" : "bad"), push.reason ? h("div", { class: "quiet small" }, push.reason) : null] },
         { title: "Took", number: true, isExtra: true, cell: (push) => `${number(push.ms)} ms` },
         { title: "Reference", isExtra: true, cell: (push) => push.reference ? h("code", { class: "small" }, push.reference) : null },
         { title: "", cell: (push) => !unsent.has(push) ? null : actionButton("Push again", () => resendAction(app, push.client, push.channel), { "aria-label": `Push to ${push.client} again by ${say(push.channel)}` }) },

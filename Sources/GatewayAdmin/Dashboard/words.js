@@ -106,7 +106,7 @@ setInterval(() => {
 /// The terms of the API, for people.
 export const words = {
   stream: "stream", poll: "poll", apns: "APNs", webhook: "webhook",
-  widgets: "APNs widgets", controls: "APNs controls", background: "APNs background",
+  widgets: "APNs widgets", controls: "APNs controls", background: "APNs background", liveactivity: "APNs Live Activities",
   hit: "matched",
   "other-entity": "about another entity",
   "operation-not-listed": "not for this operation",
@@ -117,6 +117,7 @@ export const words = {
   refused: "its push was rejected permanently",
   "dead-address": "its tokens are dead or quarantined",
   "disabled-webhook": "its webhook is disabled",
+  ended: "the activity has ended",
   collapse: "waits for the end of its collapse window",
   "slow-reader": "its stream is not reading",
   "under-way": "a push is in flight",
@@ -127,6 +128,7 @@ export const words = {
   budget: "the device's budget is used up",
   interval: "the kind's minimum interval has not passed",
   stopped: "the push service rejects the credential or topic",
+  content: "its source of content fails; will be asked again",
   "no-stream": "no stream was open",
   "not-acknowledged": "not acknowledged on the stream in time",
   "stream-ended": "the stream ended before it was acknowledged",

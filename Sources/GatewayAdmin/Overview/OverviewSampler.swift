@@ -138,7 +138,8 @@ package final class OverviewSampler: Service {
         counts.rebuildFailures = registry.count(of: .rebuildFailures)
         let pushes = registry.counts(of: .pushes, by: 1)
         counts.pushesSent = pushes["sent"] ?? 0
-        counts.pushesFailed = pushes.values.reduce(0, &+) &- counts.pushesSent
+        let skipped = pushes["skipped"] ?? 0
+        counts.pushesFailed = pushes.values.reduce(0, &+) &- counts.pushesSent &- skipped
         counts.cursorsAhead = page.cursors.aheadCount
         return counts
     }

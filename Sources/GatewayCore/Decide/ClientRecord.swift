@@ -20,7 +20,8 @@ package final class ClientRecord: Sendable {
     package let addressedAt: Int64
     /// The digest of the registration; see ``RegistrationDigest``.
     package let digest: String
-    /// Whether the client, or one of its controls, has an address other than streams and polls.
+    /// Whether the client, or one of its controls or activities, has an address other than streams
+    /// and polls.
     package let isPushable: Bool
 
     package init(
@@ -39,6 +40,8 @@ package final class ClientRecord: Sendable {
         isPushable =
             registration.delivery.contains { $0 != .stream }
             || registration.controls.contains { ($0.delivery ?? .stream) != .stream }
+            || registration.activities.contains { $0.delivery != nil }
+            || !registration.activityStarts.isEmpty
     }
 
     /// Returns the same client with recommendation sets confirmed.

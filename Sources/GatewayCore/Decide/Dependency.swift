@@ -10,12 +10,14 @@ package struct Dependency: Sendable, Hashable {
 
 /// The subscriptions of one client under a catalog: its kinds, and its dependencies by their rules.
 struct ClientSubscriptions {
-    /// The kinds that it has widgets or controls of, each once.
+    /// The kinds that it has widgets, controls or activities of, each once.
     fileprivate(set) var kinds: [KindRules] = []
     /// The kinds that it has a non-empty recommendation set of, each once.
     fileprivate(set) var sets: [KindRules] = []
     /// The dependencies, each once, including those by retired rules.
     fileprivate(set) var dependencies: [Dependency] = []
+    /// The activities of declared types.
+    fileprivate(set) var activities: [RegisteredActivity] = []
 
     /// The key that all its subscriptions depend on, for operator reloads of the client.
     let operatorKey: UInt64
@@ -122,19 +124,26 @@ extension RuleSet {
             if let kinds, !kinds.contains(kind) { return nil }
             return rules(ofKind: kind)
         }
-        func addHeld(_ kind: String, _ parameters: [String: ParameterValue], isControl: Bool) {
-            guard let kind = wanted(kind), (kind.target == .control) == isControl else { return }
+        func addHeld(
+            _ kind: String, _ parameters: [String: ParameterValue], fits: (Target) -> Bool
+        ) -> Bool {
+            guard let kind = wanted(kind), fits(kind.target) else { return false }
             holdings.kinds.appendOnce(kind)
             add(kind, parameters, isSet: false)
+            return true
         }
         for widget in registration.widgets {
-            addHeld(widget.kind, widget.parameters, isControl: false)
+            _ = addHeld(widget.kind, widget.parameters) { $0.isWidget }
         }
         for control in registration.controls {
-            addHeld(control.kind, control.parameters, isControl: true)
+            _ = addHeld(control.kind, control.parameters) { $0 == .control }
+        }
+        for activity in registration.activities {
+            let isHeld = addHeld(activity.type, activity.attributes) { $0 == .activity }
+            if isHeld { holdings.activities.append(activity) }
         }
         for set in registration.recommendations where !set.items.isEmpty {
-            guard let kind = wanted(set.kind) else { continue }
+            guard let kind = wanted(set.kind), kind.target != .activity else { continue }
             holdings.sets.appendOnce(kind)
             for item in set.items { add(kind, item.parameters, isSet: true) }
         }

@@ -51,6 +51,9 @@ extension RuleSet {
         for (index, control) in record.registration.controls.enumerated() {
             count(control.kind, control.parameters, "controls[\(index)]", sets: false)
         }
+        for (index, activity) in record.registration.activities.enumerated() {
+            count(activity.type, activity.attributes, "activities[\(index)]", sets: false)
+        }
         for (index, set) in record.registration.recommendations.enumerated() {
             for (place, item) in set.items.enumerated() {
                 count(
@@ -61,7 +64,7 @@ extension RuleSet {
         if total > limits.clientKeysMax {
             faults.add(
                 "widgets",
-                "depend, with controls and recommendations, on more than "
+                "depend, with controls, recommendations and activities, on more than "
                     + "\(limits.clientKeysMax) keys in total; register fewer")
         }
         return faults
@@ -89,6 +92,37 @@ extension RuleSet {
         for (index, set) in registration.recommendations.enumerated() {
             addWarnings(about: set, at: "recommendations[\(index)]", record, to: &warnings)
         }
+        for (index, activity) in registration.activities.enumerated() {
+            let place = "activities[\(index)]"
+            guard let declared = declaredActivity(activity.type, at: place, &warnings) else {
+                continue
+            }
+            for name in activity.attributes.keys.sorted()
+            where !declared.attributes.contains(name) {
+                warnings.add(
+                    "\(place).attributes.\(name)", "is not an attribute that the catalog declares",
+                    hint: name, among: declared.attributes)
+            }
+            addWarnings(
+                aboutAttributesFor: attributeNeeds(ofKind: activity.type, sets: false), of: record,
+                at: place, to: &warnings)
+        }
+        for (index, start) in registration.activityStarts.enumerated() {
+            _ = declaredActivity(start.type, at: "activityStarts[\(index)]", &warnings)
+        }
+    }
+
+    /// Returns the declaration of a type of activities; adds a warning if there is none.
+    private func declaredActivity(
+        _ type: String, at place: String, _ warnings: inout Faults
+    ) -> ActivityDeclaration? {
+        let declared = catalog.activity(type: type)
+        if declared == nil {
+            warnings.add(
+                "\(place).type", "is not in the catalog and is inactive", hint: type,
+                among: catalog.activities.lazy.map(\.type))
+        }
+        return declared
     }
 
     private func addWarnings(

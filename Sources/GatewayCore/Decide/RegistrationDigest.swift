@@ -2,11 +2,11 @@ import WidgetModel
 
 /// Computes an opaque digest of a registration's content.
 ///
-/// Equivalent registrations have the same digest: the order of members, widgets, sets, controls and
-/// attribute values makes no difference, nor do defaults. Content that changes without a
-/// registration is excluded: the attributes that tokens vouch for, and the cursors at which
-/// recommendation sets were built. It is not secret, so it is the same on every gateway; a forged
-/// collision would only deceive the client itself.
+/// Equivalent registrations have the same digest: the order of members, widgets, sets, controls,
+/// activities and attribute values makes no difference, nor do defaults. Content that changes
+/// without a registration is excluded: the attributes that tokens vouch for, and the cursors at
+/// which recommendation sets were built. It is not secret, so it is the same on every gateway; a
+/// forged collision would only deceive the client itself.
 package enum RegistrationDigest {
     /// Returns the digest of a registration whose attributes have these origins.
     package static func text(
@@ -23,7 +23,8 @@ package enum RegistrationDigest {
             JSONValue.string(member.name).append(to: &bytes)
             let elements = member.value.arrayValue ?? []
             switch member.name {
-            case "widgets", "controls": appendHashes(of: elements, to: &bytes)
+            case "widgets", "controls", "activities", "activityStarts":
+                appendHashes(of: elements, to: &bytes)
             case "recommendations":
                 appendHashes(of: elements.map(withoutPosition), to: &bytes)
             default: member.value.append(to: &bytes)

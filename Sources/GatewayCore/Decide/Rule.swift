@@ -11,6 +11,11 @@ package enum Target: UInt8, Sendable, Hashable {
     case relevance
     /// The placed controls of a kind.
     case control
+    /// The Live Activities of a type.
+    case activity
+
+    /// Whether widgets show the content.
+    package var isWidget: Bool { self == .timeline || self == .relevance }
 }
 
 /// A dependency rule of a catalog, compiled for deciding.
@@ -20,7 +25,7 @@ package enum Target: UInt8, Sendable, Hashable {
 package final class Rule: Sendable {
     /// The content that the rule makes stale.
     package let target: Target
-    /// The kind it belongs to.
+    /// The kind, or type of activities, that it belongs to.
     package let kind: String
     package let declaration: DependencyRule
     /// The sequence of the catalog that first declared it, without interruption since.
@@ -77,7 +82,7 @@ package final class Rule: Sendable {
     }
 
     init(
-        _ declaration: DependencyRule, target: Target, widget: WidgetDeclaration,
+        _ declaration: DependencyRule, target: Target, kind: String, collapse: Int64,
         intent: IntentDeclaration?, identity: [UInt8], declared: CatalogPosition, hash: SipHash
     ) {
         let bindings = Self.bindings(of: declaration, intent)
@@ -86,8 +91,8 @@ package final class Rule: Sendable {
         self.declared = declared
         self.identity = identity
         self.hash = hash
-        kind = widget.kind
-        collapse = widget.collapseMilliseconds
+        self.kind = kind
+        self.collapse = collapse
         properties = declaration.properties.count > 8 ? Set(declaration.properties) : nil
         operations = declaration.operations.reduce(0) { $0 | $1.bit }
         literals = declaration.match.compactMap { match in
@@ -290,7 +295,9 @@ package final class Rule: Sendable {
 
     /// Returns the name of the key with these bytes in a notification.
     func name(of bytes: UnsafeRawBufferPointer) -> InvalidationTarget {
-        guard target == .timeline else { return InvalidationTarget(target, kind) }
+        guard target == .timeline || target == .activity else {
+            return InvalidationTarget(target, kind)
+        }
         var parameters: [ReloadNotification.Parameter] = []
         bytes.visitPositions { place, position in
             guard place < parameterNames.count, let name = parameterNames[place] else { return }

@@ -42,26 +42,40 @@ package final class RuleSet: Sendable {
         var rules: [Rule] = []
         var identities: Set<[UInt8]> = []
         var kindSince: [String: CatalogPosition] = [:]
-        for widget in catalog.widgets {
+        var targets: [(kind: String, target: Target)] = []
+        func declare(
+            _ kind: String, _ target: Target, intent: IntentDeclaration?, collapse: Int64,
+            _ declarations: [DependencyRule], sets: [DependencyRule]
+        ) {
             // A kind that becomes a control, or is no longer one, counts as a new kind.
-            let isKept = previous?.target(ofKind: widget.kind) == widget.configuration.target
-            let since = isKept ? previous?.kinds[widget.kind]?.declared : nil
-            kindSince[widget.kind] = since ?? position
-            let intent = catalog.intent(of: widget)
+            let isKept = previous?.target(ofKind: kind) == target
+            kindSince[kind] = (isKept ? previous?.kinds[kind]?.declared : nil) ?? position
+            targets.append((kind, target))
             func add(_ declarations: [DependencyRule], _ target: Target) {
                 for declaration in declarations {
                     let identity = Rule.identity(
-                        of: declaration, target: target, kind: widget.kind, intent: intent)
+                        of: declaration, target: target, kind: kind, intent: intent)
                     guard identities.insert(identity).inserted else { continue }
                     rules.append(
                         Rule(
-                            declaration, target: target, widget: widget, intent: intent,
-                            identity: identity, declared: declared[identity] ?? position,
-                            hash: hash))
+                            declaration, target: target, kind: kind, collapse: collapse,
+                            intent: intent, identity: identity,
+                            declared: declared[identity] ?? position, hash: hash))
                 }
             }
-            add(widget.dependsOn, widget.configuration.target)
-            add(widget.recommendations ?? [], .recommendations)
+            add(declarations, target)
+            add(sets, .recommendations)
+        }
+        for widget in catalog.widgets {
+            declare(
+                widget.kind, widget.configuration.target, intent: catalog.intent(of: widget),
+                collapse: widget.collapseMilliseconds, widget.dependsOn,
+                sets: widget.recommendations ?? [])
+        }
+        for activity in catalog.activities {
+            declare(
+                activity.type, .activity, intent: activity.intent, collapse: 0, activity.dependsOn,
+                sets: [])
         }
         var retired: [Rule] = []
         // The rules that are retired unless the catalog repeats them.
@@ -84,10 +98,9 @@ package final class RuleSet: Sendable {
         let slots = Dictionary(grouping: rules.indices) { rules[$0].kind }
         let retiredSlots = Dictionary(grouping: retired.indices) { retired[$0].kind }
         var kinds: [String: KindRules] = [:]
-        for widget in catalog.widgets {
-            let kind = widget.kind
+        for (kind, target) in targets {
             kinds[kind] = KindRules(
-                kind: kind, target: widget.configuration.target,
+                kind: kind, target: target,
                 declared: kindSince[kind] ?? position, slots: slots[kind] ?? [],
                 retired: (retiredSlots[kind] ?? []).map { $0 + rules.count },
                 operatorKey: hash(1, hash(kind))
@@ -116,7 +129,7 @@ package final class RuleSet: Sendable {
         text.nearest(of: kinds.keys.sorted())
     }
 
-    /// Returns the content that a change to one of `kind`'s widgets makes stale.
+    /// Returns the content that a change to one of `kind`'s widgets, or activities, makes stale.
     package func target(ofKind kind: String) -> Target? {
         kinds[kind]?.target
     }

@@ -2,11 +2,12 @@ import WidgetModel
 
 /// A name for stale content in a notification.
 package struct InvalidationTarget: Sendable, Hashable {
-    /// The kind of content: timelines, a recommendation set, relevance or controls.
+    /// The kind of content: timelines, a recommendation set, relevance, controls or activities.
     package let target: Target
-    /// The widget or control kind.
+    /// The widget or control kind, or the type of activities.
     package let kind: String
-    /// The parameter values that restrict it, sorted by name; for timelines only.
+    /// The parameter values that restrict it, sorted by name; for timelines and activities only. A
+    /// single activity is named by a parameter without a name, as no attribute has.
     package let parameters: [ReloadNotification.Parameter]
 
     package init(
@@ -15,6 +16,23 @@ package struct InvalidationTarget: Sendable, Hashable {
         self.target = target
         self.kind = kind
         self.parameters = parameters
+    }
+
+    /// Returns the name of a single activity.
+    package static func activity(_ one: RegisteredActivity) -> InvalidationTarget {
+        InvalidationTarget(.activity, one.type, [.init(name: "", value: one.id)])
+    }
+
+    /// The id of the single activity that it names; `nil` for any other name.
+    package var activityID: String? {
+        parameters.first.flatMap { $0.name.isEmpty ? $0.value : nil }
+    }
+
+    /// Returns whether it includes an activity.
+    fileprivate func includes(_ one: RegisteredActivity) -> Bool {
+        target == .activity
+            && ReloadNotification.Reload(kind: kind, parameters: parameters)
+                .concerns(kind: one.type, values: one.attributes)
     }
 }
 
@@ -49,6 +67,18 @@ package struct StaleSet: Sendable, Hashable {
     mutating func add(_ name: InvalidationTarget, at sequence: UInt64) {
         self.sequence = max(self.sequence, sequence)
         if !all, !names.contains(name) { names.append(name) }
+    }
+
+    /// Returns an equivalent set for a client with these activities: each that is stale has a name
+    /// of its own, after all other content.
+    func naming(_ activities: [RegisteredActivity]) -> StaleSet {
+        guard !activities.isEmpty else { return self }
+        var result = self
+        result.names.removeAll { $0.target == .activity }
+        for activity in activities where names.contains(where: { $0.includes(activity) }) {
+            result.names.append(.activity(activity))
+        }
+        return result
     }
 
     /// Returns an equivalent set of bounded size: names with parameters are replaced by their kind

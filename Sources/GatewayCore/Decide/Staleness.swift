@@ -61,7 +61,8 @@ package struct Staleness {
                 result.add(rule.name(of: dependency.values), at: version)
             }
         }
-        return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
+        return result.naming(holdings.activities)
+            .bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }
 
     /// Returns the stale kinds sorted by name, each with the sequence that made it stale.
@@ -88,7 +89,8 @@ package struct Staleness {
         for (kind, _) in Self.sorted(holdings.sets, { _ in head }) {
             result.add(InvalidationTarget(.recommendations, kind.kind), at: head)
         }
-        return result.bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
+        return result.naming(holdings.activities)
+            .bounded(entriesMax: limits.entriesMax, kindsMax: limits.kindsMax)
     }
 }
 

@@ -53,13 +53,19 @@ extension RuleSet {
     /// Returns the path of a rule's declaration in the catalog, such as `widgets[0].dependsOn[1]`;
     /// the first one for a repeated rule.
     package func place(of rule: Rule) -> String {
-        guard let index = catalog.widgets.firstIndex(where: { $0.kind == rule.kind }) else {
+        let place: String
+        let declared: [DependencyRule]
+        if let index = catalog.widgets.firstIndex(where: { $0.kind == rule.kind }) {
+            let widget = catalog.widgets[index]
+            let isSet = rule.target == .recommendations
+            declared = isSet ? widget.recommendations ?? [] : widget.dependsOn
+            place = "widgets[\(index)]" + (isSet ? ".recommendations" : "") + ".dependsOn"
+        } else if let index = catalog.activities.firstIndex(where: { $0.type == rule.kind }) {
+            declared = catalog.activities[index].dependsOn
+            place = "activities[\(index)].dependsOn"
+        } else {
             return "widgets"
         }
-        let widget = catalog.widgets[index]
-        let isSet = rule.target == .recommendations
-        let declared = isSet ? widget.recommendations ?? [] : widget.dependsOn
-        let place = "widgets[\(index)]" + (isSet ? ".recommendations" : "") + ".dependsOn"
         return declared.firstIndex(of: rule.declaration).map { "\(place)[\($0)]" } ?? place
     }
 }

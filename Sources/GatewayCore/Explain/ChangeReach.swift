@@ -51,6 +51,7 @@ package struct ChangeReach: Sendable {
             registration.widgets.contains(where: { slots[$0.kind] != nil })
                 || registration.recommendations.contains(where: { slots[$0.kind] != nil })
                 || registration.controls.contains(where: { slots[$0.kind] != nil })
+                || registration.activities.contains(where: { slots[$0.type] != nil })
         else { return [] }
         var holds: [Hold] = []
         var hits: [(change: Int, key: UInt64)] = []

@@ -38,6 +38,8 @@ package enum Outcome: Sendable, Hashable {
         case interval
         /// The push service rejects the credential or topic until the configuration changes.
         case stopped
+        /// The source of an activity's content fails, and will be asked again.
+        case content
     }
 
     /// The reason why a change cannot be sent.
@@ -52,6 +54,8 @@ package enum Outcome: Sendable, Hashable {
         /// No address accepts pushes: the tokens are dead or quarantined.
         case deadAddress = "dead-address"
         case disabledWebhook = "disabled-webhook"
+        /// The activity has ended.
+        case ended
     }
 
     /// Determines the outcome of the change at `sequence` for an item of a client.

@@ -10,11 +10,13 @@ package struct Subscription: Sendable, Hashable {
         case recommendations(Int)
         /// A placed control, by its index.
         case control(Int)
+        /// A Live Activity, by its index.
+        case activity(Int)
     }
 
     /// The position in the registration.
     package let place: Place
-    /// The widget or control kind.
+    /// The widget or control kind, or the type of the activity.
     package let kind: String
     /// The number of identical items: a widget may be placed several times with one configuration.
     package let count: Int
@@ -33,13 +35,13 @@ extension RuleSet {
         _ body: (Subscription, KindRules, _ parameters: [[String: ParameterValue]]) -> Void
     ) {
         for (index, widget) in registration.widgets.enumerated() {
-            guard let rules = rules(ofKind: widget.kind), rules.target != .control else { continue }
+            guard let rules = rules(ofKind: widget.kind), rules.target.isWidget else { continue }
             body(
                 Subscription(place: .widget(index), kind: widget.kind, count: widget.count), rules,
                 [widget.parameters])
         }
         for (index, set) in registration.recommendations.enumerated() where !set.items.isEmpty {
-            guard let rules = rules(ofKind: set.kind) else { continue }
+            guard let rules = rules(ofKind: set.kind), rules.target != .activity else { continue }
             body(
                 Subscription(place: .recommendations(index), kind: set.kind, count: 1), rules,
                 set.items.map(\.parameters))
@@ -51,6 +53,14 @@ extension RuleSet {
             body(
                 Subscription(place: .control(index), kind: control.kind, count: 1), rules,
                 [control.parameters])
+        }
+        for (index, activity) in registration.activities.enumerated() {
+            guard let rules = rules(ofKind: activity.type), rules.target == .activity else {
+                continue
+            }
+            body(
+                Subscription(place: .activity(index), kind: activity.type, count: 1), rules,
+                [activity.attributes])
         }
     }
 }

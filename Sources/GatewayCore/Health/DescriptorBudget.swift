@@ -33,8 +33,9 @@ package struct DescriptorBudget: Equatable, Sendable {
     /// The descriptors per event loop: its epoll, eventfd and timerfd; epoll and eventfd of its
     /// acceptor thread and of its watcher; and a connection in transit between them.
     private static let perThread = 10
-    /// The descriptors per app for APNs: old and new connections, and libcurl's own loop.
-    private static let perAPNsApp = 12
+    /// The descriptors per app for APNs: old and new connections, libcurl's own loop, and 16
+    /// connections to sources of content.
+    private static let perAPNsApp = 28
 
     /// The maximum number of client connections, event streams included.
     package let connections: Int

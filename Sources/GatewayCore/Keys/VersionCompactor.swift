@@ -60,7 +60,7 @@ package struct VersionCompactor: Sendable {
             return raise(of: entry) { recent, ruleSet in
                 recent.raise(ruleSet.operatorKey(scope), to: entry.sequence)
             }
-        case .registration: break
+        case .start, .registration: break
         }
         return nil
     }

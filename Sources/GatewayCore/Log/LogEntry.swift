@@ -23,6 +23,8 @@ package struct LogEntry: Sendable {
         case removal
         /// A reload that an operator requested.
         case reload(ReloadScope)
+        /// A start of Live Activities. It makes nothing stale, and only pushes act on it.
+        case start(ActivityStart)
         /// A registration that was put or removed. It makes nothing stale; a message of its own
         /// brings it to the client's streams.
         case registration

@@ -15,6 +15,8 @@ package struct AppQuota: Sendable, Hashable {
         case logFull(used: Int, adding: Int, limit: Int)
         /// The log would have no space even if it contained nothing else of the app.
         case exceedsLog(adding: Int, limit: Int)
+        /// The app has the maximum number of starts of Live Activities that may still be pushed.
+        case tooManyStarts(limit: Int)
     }
 
     /// Checks that an app may add a registration.

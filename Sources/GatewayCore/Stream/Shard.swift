@@ -118,7 +118,7 @@ package struct Shard: Sendable {
         case .reload(let scope):
             guard let app = number(ofApp: entry.app) else { return }
             reload(scope, entry, app)
-        case .registration: break
+        case .start, .registration: break
         }
     }
 

@@ -1,11 +1,16 @@
 import GatewayPush
+import WidgetModel
 
 /// One push for an ``APNsPool`` to send.
 package struct APNsPush: Sendable {
-    /// The device token in lower-case hexadecimal.
+    /// The device token in lower-case hexadecimal; empty for a push to a channel.
     package let token: String
+    /// The broadcast channel, and the bundle id of its app; `nil` for a push to a device.
+    package let channel: (id: String, bundle: String)?
     /// The properties that it shares with other pushes of its type.
     package let form: APNsPushForm
+    /// The content of a push for a Live Activity; other types share that of their form.
+    package var payload: [UInt8]?
     /// The time of the address's last registration, in milliseconds since 1970.
     package var registeredAt: Int64
     /// The number of times the push has failed before.
@@ -31,6 +36,18 @@ package struct APNsPush: Sendable {
         guard isHexadecimal, count.isMultiple(of: 2), (2...Self.tokenDigitsMax).contains(count)
         else { return nil }
         self.token = isLower ? token : token.lowercased()
+        channel = nil
+        self.form = form
+        self.registeredAt = registeredAt
+    }
+
+    /// A push to a broadcast channel; `nil` when the id of the channel or app is malformed.
+    package init?(channel: String, bundle: String, form: APNsPushForm, registeredAt: Int64) {
+        guard (1...DeliveryAddress.channelBytesMax).contains(channel.utf8.count),
+            Base64.standard.decode(channel) != nil, APNsPushForm.isApp(bundle)
+        else { return nil }
+        token = ""
+        self.channel = (channel, bundle)
         self.form = form
         self.registeredAt = registeredAt
     }

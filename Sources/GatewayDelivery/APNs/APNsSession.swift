@@ -24,7 +24,10 @@ final class APNsSession {
     private var isRetired = false
     /// Whether the peer has sent anything.
     private var hasHeard = false
+    /// The bodies that pushes share.
     private let payloads = [APNsPushForm.reloadingPayload, APNsPushForm.wakingPayload]
+    /// The number of a request's own body.
+    private static let ownPayload: Int32 = 2
 
     private static let bodyBytesMax = 4_096
     private static let uniqueIDBytesMax = 256
@@ -65,11 +68,16 @@ final class APNsSession {
         _ push: APNsPush, id: String, _ flight: UInt64,
         token: (number: UInt64, text: String)?, deadline: Int64, wall: Int64
     ) -> Bool {
-        let place = streams.add(flight, deadline: deadline)
+        let payload: Int32 =
+            switch push.form.type {
+            case .widgets, .controls: 0
+            case .background: 1
+            case .liveactivity: Self.ownPayload
+            }
+        let place = streams.add(flight, payload: push.payload ?? [], deadline: deadline)
         let number = fields.with(push, id: id, token: token, wall: wall) { fields in
             var body = nghttp2_data_provider(
-                source: nghttp2_data_source(fd: push.form.type == .background ? 1 : 0),
-                read_callback: APNsCallbacks.onPayload)
+                source: nghttp2_data_source(fd: payload), read_callback: APNsCallbacks.onPayload)
             return nghttp2_submit_request(
                 session, nil, fields.baseAddress, fields.count, &body, Self.pointer(to: place))
         }
@@ -238,7 +246,7 @@ final class APNsSession {
     /// Copies the next bytes of a request's body, as many as the peer's flow-control windows have
     /// room for.
     ///
-    /// - Parameter number: The place of the body in ``payloads``.
+    /// - Parameter number: The place of the body in ``payloads``, or ``ownPayload``.
     /// - Returns: The number of bytes copied, and whether they are the last; `nil` for a request
     ///   that has ended.
     fileprivate func readBody(
@@ -247,7 +255,10 @@ final class APNsSession {
         guard let place = place(of: stream), let sent = streams[place]?.bodyBytesSent else {
             return nil
         }
-        let rest = payloads[number == 1 ? 1 : 0].dropFirst(sent)
+        let payload =
+            number == Self.ownPayload
+            ? streams[place]?.payload ?? [] : payloads[number == 1 ? 1 : 0]
+        let rest = payload.dropFirst(sent)
         let count = min(rest.count, memory.count)
         memory.copyBytes(from: rest.prefix(count))
         streams[place]?.bodyBytesSent = sent + count

@@ -12,13 +12,16 @@ struct APNsStreams {
         var status = 0
         var body: [UInt8] = []
         var uniqueID: [UInt8] = []
+        /// The request's body, if it is not one that pushes share.
+        let payload: [UInt8]
         /// The number of bytes of the request's body handed to nghttp2.
         var bodyBytesSent = 0
         fileprivate var older = -1
         fileprivate var newer = -1
 
-        fileprivate init(_ flight: UInt64, deadline: Int64) {
+        fileprivate init(_ flight: UInt64, payload: [UInt8], deadline: Int64) {
             (self.flight, id, self.deadline) = (flight, 0, deadline)
+            self.payload = payload
         }
     }
 
@@ -57,8 +60,8 @@ struct APNsStreams {
     /// Adds a request.
     ///
     /// - Returns: Its place, valid until it is removed.
-    mutating func add(_ flight: UInt64, deadline: Int64) -> Int {
-        var stream = Stream(flight, deadline: deadline)
+    mutating func add(_ flight: UInt64, payload: [UInt8], deadline: Int64) -> Int {
+        var stream = Stream(flight, payload: payload, deadline: deadline)
         let place = free.popLast() ?? streams.endIndex
         stream.older = newest
         if newest >= 0 { streams[newest]?.newer = place } else { oldest = place }

@@ -81,6 +81,20 @@ package final class ClientDirectory: Sendable {
         webhookGuard.withLock { $0 = AddressGuard(allowed: ranges) }
     }
 
+    /// Returns the faults of a catalog's new sources of content that can never be asked.
+    package func contentFaults(of catalog: Catalog, replacing previous: Catalog?) -> Faults {
+        let addressGuard = webhookGuard.withLock { $0 }
+        let known = Set((previous?.activities ?? []).map(\.content.url))
+        var faults = Faults()
+        for (index, activity) in catalog.activities.enumerated() {
+            let url = activity.content.url
+            guard !known.contains(url), let objection = WebhookObjection(to: url, by: addressGuard)
+            else { continue }
+            faults.add("activities[\(index)].content.url", objection.message)
+        }
+        return faults
+    }
+
     /// The result of a registration.
     package struct RegistrationOutcome: Sendable {
         package let isNew: Bool

@@ -9,8 +9,8 @@ package enum Registrar: Sendable {
     case client(vouched: [String: [String]])
     case backend
 
-    /// Checks that the registrar may register the new webhooks: the gateway calls them, and only a
-    /// backend may request that.
+    /// Checks that the registrar may register the new webhooks and broadcast channels: the gateway
+    /// calls webhooks, and everybody listens to channels, so only a backend may request that.
     ///
     /// So no receiver has to agree first, as by CloudEvents' handshake: a backend already has its app's
     /// trust, may send requests of its own to whom it likes, and can aim none into the gateway's
@@ -21,7 +21,9 @@ package enum Registrar: Sendable {
         guard case .client = self else { return }
         // A control's address is requested like the client's own.
         let known = previous?.pushAddresses ?? []
-        let hasNew = registration.pushAddresses.contains { $0.isWebhook && !known.contains($0) }
+        let hasNew = registration.pushAddresses.contains {
+            ($0.isWebhook || $0.apns?.channel != nil) && !known.contains($0)
+        }
         if hasNew { throw .webhookNeedsBackend }
     }
 }
@@ -67,12 +69,13 @@ package enum RegistrationInput: Sendable {
         }
     }
 
-    /// Whether the document states addresses for notifications.
+    /// Whether the document states addresses for notifications. A patch of activities states only
+    /// tokens, and does not say that a webhook works again.
     var namesAddresses: Bool {
         switch self {
         case .document: true
         case .patch(let patch):
-            patch.objectValue.map { $0["delivery"] != nil || $0["controls"] != nil } ?? false
+            ["delivery", "controls"].contains { patch.objectValue?[$0] != nil }
         }
     }
 

@@ -67,6 +67,7 @@ extension Target {
         case .recommendations: "recommendations"
         case .relevance: "relevance"
         case .control: "control"
+        case .activity: "activity"
         }
     }
 }

@@ -42,13 +42,15 @@ extension Explainer {
         var times: [UInt64: Int64] = [:]
         for (index, standing) in items.enumerated() {
             let push = pushed?.items[index]
+            let isPushed = push?.push != nil && standing.item.isPushed(in: record.registration)
             let confirmed =
                 standing.item.isSet
                 ? record.confirmed[standing.item.kind] ?? 0
-                : max(seen.hearing.confirmed, record.since, push?.confirmed ?? 0)
+                : max(
+                    isPushed ? 0 : seen.hearing.confirmed, record.since, push?.confirmed ?? 0)
             try await describe(
                 standing, seen, in: &document[standing.item.place], confirmed: confirmed,
-                floor: floor, push: push?.push, &times)
+                floor: isPushed ? 0 : floor, push: push?.push, &times)
             if let ruleSet {
                 document[standing.item.place].describeLacking(
                     ruleSet.attributeNeeds(ofKind: standing.item.kind, sets: standing.item.isSet),
@@ -67,8 +69,10 @@ extension Explainer {
             try pushed?.addresses.map { address in
                 var document = try address.document(at: time)
                 if document.unusable != nil, case .apns(let apns) = address.address {
-                    document.problem = push?.events.pairingProblem(
-                        app: key.app, channel: apns.pushType, registeredTopic: apns.topic)
+                    document.problem =
+                        push?.events.pairingProblem(
+                            app: key.app, channel: apns.pushType, registeredTopic: apns.topic)
+                        ?? document.problem
                 }
                 return document
             } ?? []
@@ -132,10 +136,13 @@ extension Explainer {
         }
         stale.time = try await time(of: stale.sequence, &times).map(timestamp)
         item.stale = stale
-        Outcome(
-            of: max(standing.version, confirmed + 1), for: standing.item, of: seen.record,
-            seen.hearing, stream: standing.telling, push: push
-        ).describe(in: &item, at: time)
+        let isPushed = standing.item.isPushed(in: seen.record.registration)
+        let outcome =
+            (isPushed ? push : nil)
+            ?? Outcome(
+                of: max(standing.version, confirmed + 1), for: standing.item, of: seen.record,
+                seen.hearing, stream: standing.telling, push: push)
+        outcome.describe(in: &item, at: time)
     }
 
     /// The acceptance time of a log entry; `nil` if the log no longer has it.
@@ -162,12 +169,17 @@ extension ExplainedClient {
         let json = registration.json(maskingTokens: true).objectValue ?? [:]
         func items(_ name: String) throws(Faults) -> [ExplainedItem] {
             var items = try [ExplainedItem](decoding: json[name] ?? [])
-            for index in items.indices { items[index].sleeps = true }
+            for index in items.indices {
+                items[index].sleeps = true
+                // An activity's broadcast channel is not the way in which it is told.
+                items[index].channel = nil
+            }
             return items
         }
         widgets = try items("widgets")
         recommendations = try items("recommendations")
         controls = try items("controls")
+        if !registration.activities.isEmpty { activities = try items("activities") }
     }
 
     fileprivate subscript(_ place: Subscription.Place) -> ExplainedItem {
@@ -176,6 +188,7 @@ extension ExplainedClient {
             case .widget(let index): widgets[index]
             case .recommendations(let index): recommendations[index]
             case .control(let index): controls[index]
+            case .activity(let index): (activities ?? [])[index]
             }
         }
         set {
@@ -183,6 +196,7 @@ extension ExplainedClient {
             case .widget(let index): widgets[index] = newValue
             case .recommendations(let index): recommendations[index] = newValue
             case .control(let index): controls[index] = newValue
+            case .activity(let index): activities?[index] = newValue
             }
         }
     }
@@ -225,6 +239,15 @@ extension PushScheduler.AddressStatus {
         case .control(let id):
             document.for = "control"
             document.control = id
+        case .activity(let id):
+            document.for = "activity"
+            document.activity = id
+        case .start(let type):
+            document.for = "start"
+            document.activity = type
+        }
+        document.problem = failing.map {
+            "The source of content of \($0.type) fails: \($0.failure.rawValue)."
         }
         document.delivered = delivered
         document.cause = cause?.rawValue

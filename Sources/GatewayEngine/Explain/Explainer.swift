@@ -249,14 +249,18 @@ package final class Explainer: Sendable {
                 counted[change] = found.client
                 tallies[change].count(client.record)
             }
+            let isPushed =
+                found.push != nil && found.hold.item.isPushed(in: client.record.registration)
             let outcome =
-                subject.sequence.map {
+                (isPushed ? found.push : nil)
+                ?? subject.sequence.map {
                     Outcome(
                         of: $0, for: found.hold.item, of: client.record, client.hearing,
                         stream: found.telling, push: found.push)
                 } ?? Outcome(forecast: found.telling, push: found.push)
             tallies[change].count(
-                found.hold.item, of: client.record, hasStream: found.telling != nil, outcome)
+                found.hold.item, of: client.record,
+                hasStream: found.telling != nil && !isPushed, outcome)
         }
     }
 }

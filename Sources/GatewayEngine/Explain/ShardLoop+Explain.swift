@@ -73,7 +73,8 @@ extension ShardLoop {
 extension ClientRecord {
     /// The number of items checked for a client, plus one for the client itself.
     var itemCost: Int {
-        1 + registration.widgets.count + registration.controls.count
-            + registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
+        let sets = registration.recommendations.reduce(0) { $0 + 1 + $1.items.count }
+        return 1 + registration.widgets.count + registration.controls.count
+            + registration.activities.count + sets
     }
 }

@@ -32,6 +32,8 @@ package enum EngineError: Error, Sendable {
     case store(StoreError)
     /// The log that other nodes share cannot be used now.
     case cluster(ClusterFailure)
+    /// APNs did not create or delete a broadcast channel, for this reason.
+    case channelService(String)
 
     /// The reason why a log that other nodes share cannot be used.
     package enum ClusterFailure: Sendable {
@@ -73,6 +75,8 @@ package enum EngineError: Error, Sendable {
         case .quota(.tooManyClients): "too-many-clients"
         case .quota(.logFull): "log-full"
         case .quota(.exceedsLog): "too-large"
+        case .quota(.tooManyStarts): "too-many-starts"
+        case .channelService: "channel-service"
         case .rate: "rate-limited"
         case .busy, .store, .cluster: "unavailable"
         }
@@ -81,7 +85,7 @@ package enum EngineError: Error, Sendable {
     /// Whether the gateway failed, as opposed to rejecting its caller's input.
     var isFailure: Bool {
         switch self {
-        case .busy, .store, .cluster: true
+        case .busy, .store, .cluster, .channelService: true
         default: false
         }
     }

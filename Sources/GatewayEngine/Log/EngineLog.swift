@@ -1,6 +1,8 @@
 import Foundation
 import GatewayCore
+import GatewayDocuments
 import GatewayStorage
+import WidgetModel
 
 /// The log and the registrations, as the engine writes them in its store.
 ///
@@ -54,6 +56,20 @@ package final class EngineLog: Sendable {
     ) async throws -> PostOutcome? {
         try await writer.write(for: .app(app), cost: post.memoryBytes) {
             try self.jobs.post(post, to: app, trace: trace, &$0)
+        }
+    }
+
+    /// Appends a start that the log does not contain.
+    ///
+    /// - Parameter isFull: Whether as many starts of the app as are allowed may still be pushed.
+    /// - Returns: `nil` if its channels are missing.
+    /// - Throws: ``EngineError/unknownApp``; ``EngineError/eventIDReused(_:)`` for another start
+    ///   with its id; ``EngineError/invalid(_:)`` for an undeclared type; ``EngineError/quota(_:)``.
+    package func append(
+        _ start: ActivityStart, to app: String, isFull: Bool = false
+    ) async throws -> StartTaken? {
+        try await writer.write(for: .app(app), cost: 8_192) {
+            try self.jobs.start(start, of: app, isFull: isFull, &$0)
         }
     }
 

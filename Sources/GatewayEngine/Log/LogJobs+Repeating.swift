@@ -106,7 +106,7 @@ private struct BatchReading {
                 return .reload(entry, nil)
             }
             return .catalog(entry, ruleSet, document)
-        case .reload, .registration: return .reload(entry, nil)
+        case .reload, .start, .registration: return .reload(entry, nil)
         case .removal: return .removal(entry)
         }
     }

@@ -1,6 +1,8 @@
+import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDocuments
+import GatewayPush
 import GatewayRecords
 import GatewayStorage
 import WidgetModel
@@ -25,16 +27,22 @@ package struct LogJobs: Sendable {
     }
 
     /// Appends an entry that is not caused by an event.
+    ///
+    /// - Parameter start: The id of a start.
     private func append(
         _ type: LogEntryType, _ body: LogEntry.Body, app: String, payload: Data = Data(),
-        _ turn: inout StoreTransaction
+        urgency: Urgency = .normal, start id: String? = nil, _ turn: inout StoreTransaction
     ) throws -> LogEntry {
         let acceptedAt = clock.wallMilliseconds()
         let sequence = try turn.append(
-            app: app, type: type, source: nil, eventID: nil, acceptedAt: acceptedAt,
-            payload: payload)
-        return LogEntry(sequence: sequence, app: app, acceptedAt: acceptedAt, body: body)
+            app: app, type: type, source: id.map { _ in Self.startSource }, eventID: id,
+            acceptedAt: acceptedAt, payload: payload)
+        return LogEntry(
+            sequence: sequence, app: app, acceptedAt: acceptedAt, urgency: urgency, body: body)
     }
+
+    /// The source of starts, which no event has.
+    private static let startSource = ""
 
     // MARK: Changes
 
@@ -140,7 +148,38 @@ package struct LogJobs: Sendable {
         }
     }
 
-    // MARK: Reloads, catalogs and apps
+    // MARK: Starts, reloads, catalogs and apps
+
+    /// Appends a start that the log does not contain; see ``EngineLog/append(_:to:isFull:)``.
+    package func start(
+        _ start: ActivityStart, of app: String, isFull: Bool, _ turn: inout StoreTransaction
+    ) throws -> StartTaken? {
+        let current = catalogs.entry(of: app, before: turn.nextSequence)
+        guard let catalog = current.ruleSet?.catalog else { throw EngineError.unknownApp }
+        if let known = try turn.event(
+            app: app, source: Self.startSource, id: start.id, after: current.removal)
+        {
+            let stored = try LogPayload.readStart(known.payload)
+            guard stored.json == start.json else {
+                throw EngineError.eventIDReused(Faults("id", "was already used by another start"))
+            }
+            return StartTaken(sequence: known.sequence, duplicate: true, stored.channels)
+        }
+        guard catalog.activity(type: start.type) != nil else {
+            throw EngineError.invalid(Faults("type", "is not declared in the app's catalog"))
+        }
+        guard !isFull else {
+            throw EngineError.quota(.tooManyStarts(limit: RecentStarts.countMax))
+        }
+        guard start.channel == nil || !start.channels.isEmpty else { return nil }
+        let payload = LogPayload.start(start)
+        try checkLog(adding: payload.count, to: turn.usage(of: app))
+        let entry = try append(
+            .start, .start(start), app: app, payload: payload, urgency: start.urgency,
+            start: start.id, &turn)
+        applying(.reload(entry, nil), &turn)
+        return StartTaken(sequence: entry.sequence, duplicate: false, start.channels)
+    }
 
     package func reload(
         _ scope: ReloadScope, of app: String, trace: ReloadTrace?, _ turn: inout StoreTransaction

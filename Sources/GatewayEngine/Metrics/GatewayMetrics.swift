@@ -132,6 +132,11 @@ package final class GatewayMetrics: Sendable {
         counter(.pushEvents, [("event", kind.rawValue)]).increment()
     }
 
+    /// Counts a push for which content was needed.
+    package func contentAsked(_ app: String, _ outcome: String) {
+        counter(.contentRequests, [("app", app), ("outcome", outcome)]).increment()
+    }
+
     /// Counts a completed push.
     func pushEnded(_ channel: String, _ outcome: String, _ reason: String?, seconds: Double) {
         counter(

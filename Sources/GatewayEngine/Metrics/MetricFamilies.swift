@@ -122,14 +122,19 @@ extension MetricFamily {
     static let pushSeconds = own(
         "push_seconds", .histogram(bounds: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60]),
         unit: "seconds", labels: [pushChannel], "Time from a push's start to its outcome.")
+    static let contentRequests = own(
+        "content_requests", .counter, labels: [app, Label("outcome", valuesMax: 16)],
+        "Pushes for Live Activities that needed content: `asked` of its source, `kept` from "
+            + "another push, `nothing` for 204, otherwise the reason why there is none.")
     package static let pushStandings = own(
         "push_standings", .gauge, labels: [Label("state", valuesMax: 7)],
-        "Push targets by state. The timelines, the recommendation sets and each control of a "
-            + "client are one target each. `withheld` waits for its budget; `refused` was rejected "
-            + "permanently, until the next change.")
+        "Push targets by state. The timelines, the recommendation sets, each control and each "
+            + "Live Activity of a client are one target each. `withheld` waits for its budget; "
+            + "`refused` was rejected permanently, until the next change.")
     static let pushEvents = own(
         "push_events", .counter, labels: [Label("event", valuesMax: 8)],
-        "Push problems that need an operator: APNs rejections and disabled webhooks.")
+        "Push problems that need an operator: APNs rejections, disabled webhooks and failing "
+            + "sources of content.")
     package static let providerTokenAge = own(
         "apns_provider_token_age_seconds", .gauge, unit: "seconds",
         labels: [Label("issuer", valuesMax: 50)],
@@ -291,7 +296,8 @@ extension MetricFamily {
         clients, appClients, streams, streamsLagging, streamsOpened, streamsLagged, streamsStalled,
         streamsReplaced, streamsEnded,
         streamSeconds, deliveries, signatures, polls, acknowledgements, rebuildFailures,
-        pushes, pushSeconds, pushStandings, pushEvents, providerTokenAge,
+        pushes, pushSeconds, contentRequests, pushStandings, pushEvents,
+        providerTokenAge,
         logHead, logFloor, appLogBytes, shardPosition, versionKeys, versionKeysMax, versionDistance,
         cursorsAhead, commitSeconds, commitJobs, commitTotal, commitFailures, jobsRefused,
         jobsWaiting, requestsRefused, requestBytesInWork, databaseBytes, walBytes,

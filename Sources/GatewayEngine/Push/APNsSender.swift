@@ -36,6 +36,7 @@ final class APNsSender: PushSender {
 
     private let routes: [AppEnvironment: Route]
     private let pools: [Purpose: APNsPool]
+    private let channels: [Account: APNsChannels]
 
     /// Creates a sender; opens no connection before the first push.
     ///
@@ -63,6 +64,7 @@ final class APNsSender: PushSender {
             }
         }
         var pools: [Purpose: APNsPool] = [:]
+        var channels: [Account: APNsChannels] = [:]
         for purpose in purposes.values {
             let account = purpose.account
             guard let credential = Self.credential(account.credential, files, share) else {
@@ -73,6 +75,9 @@ final class APNsSender: PushSender {
             settings.trust = account.trust
             adjust(&settings)
             pools[purpose] = former?.pools[purpose] ?? APNsPool(settings)
+            channels[account] =
+                former?.channels[account]
+                ?? APNsChannels(settings, account.environment, isApple: account.origin == nil)
         }
         var routes: [AppEnvironment: Route] = [:]
         for (app, account) in accounts {
@@ -81,6 +86,7 @@ final class APNsSender: PushSender {
                 account: account, pool: pool, forms: app.forms)
         }
         self.pools = pools
+        self.channels = channels
         self.routes = routes
     }
 
@@ -92,6 +98,19 @@ final class APNsSender: PushSender {
                 return before?.account == route.account && before?.forms == route.forms
                     ? nil : place
             })
+    }
+
+    /// Returns what manages the broadcast channels of an app, by environment.
+    func channels(of app: String) -> [String: ActivityStarts.Channels] {
+        var found: [String: ActivityStarts.Channels] = [:]
+        for (place, route) in routes where place.app == app {
+            guard let channels = channels[route.account], let form = route.forms[.liveactivity]
+            else { continue }
+            found["\(place.environment)"] = ActivityStarts.Channels(
+                create: { try await channels.create(bundle: form.app) },
+                delete: { try await channels.delete($0, bundle: form.app) })
+        }
+        return found
     }
 
     /// Retries pushes that APNs rejected.
@@ -113,6 +132,10 @@ final class APNsSender: PushSender {
     }
 
     func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
+        if order.address.apns?.type == .liveactivity, order.activity == nil {
+            // The catalog does not declare its type: there is nothing to show.
+            return finished(PushReport(result: .content(.nothing)))
+        }
         guard case .apns(let address) = order.address,
             let route = routes[
                 AppEnvironment(app: order.client.app, environment: order.environment)],
@@ -125,15 +148,22 @@ final class APNsSender: PushSender {
                     alert: .credentialRefused))
             return
         }
-        guard
-            var push = APNsPush(
-                token: address.token, form: form, registeredAt: order.registeredAt)
-        else {
+        let known = order.registeredAt
+        let activity = order.activity
+        let shaped = form.at(priority: activity?.priority, until: activity?.start?.expiresAt)
+        let made =
+            if let channel = address.channel {
+                APNsPush(channel: channel, bundle: form.app, form: shaped, registeredAt: known)
+            } else {
+                APNsPush(token: address.token, form: shaped, registeredAt: known)
+            }
+        guard var push = made else {
             // One client's malformed token says nothing about other clients.
             finished(PushReport(result: .apns(.dropAddress), reason: "BadToken"))
             return
         }
         push.failures = order.failures
+        push.payload = order.activity?.payload
         let other = AppEnvironment(app: order.client.app, environment: order.environment.other)
         push.mayTryOtherEnvironment = order.mayTryOtherEnvironment && routes[other] != nil
         route.pool.push(push) { finished(PushReport($0, topic: form.topic)) }

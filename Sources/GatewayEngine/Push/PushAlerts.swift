@@ -112,6 +112,9 @@ extension PushAlert {
         case .webhookFailing:
             "The webhook failed for five days. It is disabled until the client registers "
                 + "again."
+        case .contentFailing:
+            "The source of content for Live Activities fails repeatedly: \(reason). It is asked "
+                + "again after at most five minutes."
         }
     }
 }

@@ -29,14 +29,20 @@ package final class PushLoop: @unchecked Sendable {
 
     /// The parts of the gateway that the shell uses.
     package struct Dependencies: Sendable {
+        /// Returns the sender for a push; `nil` if none is configured. It calls the second argument
+        /// once when an answer has arrived for which it had to ask.
+        package typealias Sender = @Sendable (DuePush, @escaping Asked) -> (any PushSender)?
+        /// Records that a source of content has answered, now or for an earlier push; returns
+        /// whether the push may still be sent.
+        package typealias Asked = @Sendable (_ isNew: Bool) async -> Bool
+
         /// The place where the state of pushes is stored.
         let store: SQLiteStore
         /// Removes an address from a client's registration.
         let drop: @Sendable (ClientKey, DeliveryAddress) async throws -> Void
         /// Returns the id of a client's streams: everything up to it was sent on all of them.
         let sent: @Sendable (ClientKey) async throws -> UInt64
-        /// Returns the sender for a push; `nil` if none is configured.
-        let sender: @Sendable (DuePush) -> (any PushSender)?
+        let sender: Sender
         /// Returns when a change was accepted, in milliseconds since 1970; `nil` for an old one.
         let acceptTime: @Sendable (UInt64) -> Int64?
         /// Whether no other gateway can push now.
@@ -46,7 +52,7 @@ package final class PushLoop: @unchecked Sendable {
             store: SQLiteStore,
             drop: @escaping @Sendable (ClientKey, DeliveryAddress) async throws -> Void,
             sent: @escaping @Sendable (ClientKey) async throws -> UInt64 = { _ in .max },
-            sender: @escaping @Sendable (DuePush) -> (any PushSender)?,
+            sender: @escaping Sender,
             acceptTime: @escaping @Sendable (UInt64) -> Int64?,
             mayPush: @escaping @Sendable () -> Bool = { true }
         ) {
@@ -157,6 +163,18 @@ package final class PushLoop: @unchecked Sendable {
         try await loop.submit { question(self.scheduler, self.now) }.get()
     }
 
+    /// Evaluates a question about clients, of which only the gateway that pushes knows all.
+    ///
+    /// - Throws: ``EngineError/cluster(_:)`` while this one does not, or restores them.
+    func askLeading<Answer: Sendable>(
+        _ question: @escaping @Sendable (_ scheduler: PushScheduler, _ now: Int64) -> Answer
+    ) async throws -> Answer {
+        try await loop.submit {
+            guard case .pushing = self.duty else { throw EngineError.cluster(.noWrites) }
+            return question(self.scheduler, self.now)
+        }.get()
+    }
+
     /// Pushes to a client again at once, on a person's request.
     package func resend(_ key: ClientKey, channel: NotificationChannel) async throws
         -> PushScheduler.Resent
@@ -258,7 +276,8 @@ package final class PushLoop: @unchecked Sendable {
         case .log(.registered(let record, let app, _)):
             let key = ClientKey(app: app, client: record.client)
             guard case .pushing = duty else { break }
-            scheduler.registered(record, app: app, heard: heard(of: key), now: now)
+            scheduler.registered(
+                record, app: app, heard: heard(of: key), now: now, wall: clock.wallMilliseconds())
         case .log(.confirmed(let record, let app, _)):
             scheduler.confirmed(record, app: app, now: now)
         case .log(.removed(let key)): scheduler.removed(key)
@@ -336,6 +355,10 @@ package final class PushLoop: @unchecked Sendable {
             }
         case .disabled(let key, _, let reason):
             note(reason.alert, app: key.app, client: key.client, dependencies)
+        case .sourceFailed(let app, let type, let failure):
+            note(
+                .contentFailing, app: app, channel: NotificationChannel.liveactivity.rawValue,
+                reason: "\(failure.rawValue), for \(type)", dependencies)
         }
     }
 
@@ -373,7 +396,13 @@ package final class PushLoop: @unchecked Sendable {
     private func push(_ order: DuePush, _ dependencies: Dependencies) {
         var order = order
         order.epoch = epoch
-        guard let sender = dependencies.sender(order) else {
+        let asked: Dependencies.Asked = { [self, number = order.number] isNew in
+            let isWanted = try? await loop.submit {
+                self.contentArrived(number, isNew: isNew)
+            }.get()
+            return isWanted ?? false && dependencies.mayPush()
+        }
+        guard let sender = dependencies.sender(order, asked) else {
             // No sender is configured: the push waits for a configuration.
             scheduler.finished(
                 order.number, .apns(.stop(.credential)), now: now, random: 0)
@@ -384,10 +413,19 @@ package final class PushLoop: @unchecked Sendable {
             scheduler.finished(order.number, .notSent, now: now, random: 0)
             return
         }
+        if order.activity != nil {
+            let timestamp = scheduler.stamp(order, wall: clock.wallSeconds())
+            order.activity?.timestamp = timestamp
+        }
         let began = now
         sender.send(order) { [self, order] report in
             loop.execute { self.finished(order, report, began: began) }
         }
+    }
+
+    private func contentArrived(_ number: UInt64, isNew: Bool) -> Bool {
+        defer { act() }
+        return scheduler.contentArrived(number, isNew: isNew, now: now)
     }
 
     private func finished(_ order: DuePush, _ report: PushReport, began: Int64) {
@@ -415,7 +453,8 @@ package final class PushLoop: @unchecked Sendable {
             record(order, report, outcome, milliseconds: now - began)
         }
         scheduler.finished(
-            order.number, report.result, now: now, random: .random(in: .min ... .max))
+            order.number, report.result, ends: report.ends, now: now,
+            random: .random(in: .min ... .max))
         act()
     }
 
@@ -447,7 +486,7 @@ package final class PushLoop: @unchecked Sendable {
             ]
         }
         let address = FailingAddress(client: order.client, channel: order.channel)
-        switch failing.ended(at: address, isSent: outcome == .sent) {
+        switch failing.ended(at: address, isSent: !outcome.isFailure) {
         case .fails:
             log.log(
                 .failingPush, of: "\(order.client.app) \(order.channel)", fields())

@@ -18,8 +18,15 @@ package enum PushOutcome: String, Sendable, CaseIterable {
     case stopped
     /// The webhook is no longer called.
     case disabled
+    /// The source has no content, and is asked again.
+    case content
+    /// The source has nothing to say, or the start of an activity has expired.
+    case skipped
     /// A push requested by a person was not accepted, which has no consequences.
     case failed
+
+    /// Whether there was something to send, and it was not accepted.
+    var isFailure: Bool { self != .sent && self != .skipped }
 
     init(_ result: PushResult) {
         self =
@@ -32,6 +39,8 @@ package enum PushOutcome: String, Sendable, CaseIterable {
             case .apns(.giveUp, _): .givenUp
             case .apns(.stop, _): .stopped
             case .webhook(let response?) where response.isSuccess: .sent
+            case .content(.nothing), .content(.expired): .skipped
+            case .content(.failed): .content
             case .notSent: .retry
             case .webhook(let response): response?.status == 410 ? .disabled : .retry
             }

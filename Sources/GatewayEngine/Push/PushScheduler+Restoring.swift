@@ -6,10 +6,10 @@ import GatewayStorage
 extension PushScheduler {
     /// Creates a scheduler with the clients that can be pushed to and their stored state.
     init(
-        _ shard: Shard, terms: Terms, hash: SipHash, restoredFrom store: SQLiteStore,
-        _ registry: Registry, clock: GatewayClock
+        _ shard: Shard, terms: Terms, hash: SipHash, starts: RecentStarts,
+        restoredFrom store: SQLiteStore, _ registry: Registry, clock: GatewayClock
     ) throws {
-        self.init(shard, terms: terms, hash: hash)
+        self.init(shard, terms: terms, hash: hash, starts: starts)
         let (now, wall) = (clock.now(), clock.wallMilliseconds())
         let clear = try min(store.pushesClearUpTo(), position)
         for client in try Self.clients(in: store, registry) {

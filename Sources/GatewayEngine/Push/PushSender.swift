@@ -20,6 +20,8 @@ package struct PushReport: Sendable {
     var alert: PushAlert?
     /// The `apns-topic` of the push, if it had one.
     var topic: String?
+    /// Whether its content ended a Live Activity.
+    var ends = false
 
     /// The outcome as a word.
     var outcome: PushOutcome { PushOutcome(result) }

@@ -11,6 +11,7 @@ package final class PushSenders: Sendable {
     package struct Generation: Sendable {
         fileprivate let apns: APNsSender?
         fileprivate let webhooks: WebhookPushes?
+        fileprivate let contents: ActivityContents?
         fileprivate let certificateEnds: [String: Date]
         /// The places whose pushes use another account, or another form, than before.
         package let mended: Set<PushScheduler.AppEnvironment>
@@ -72,7 +73,9 @@ package final class PushSenders: Sendable {
             ? nil
             : APNsSender(configuration, files, after: former?.apns, share: share)
         return Generation(
-            apns: apns, webhooks: webhooks, certificateEnds: files.certificateEnds,
+            apns: apns, webhooks: webhooks,
+            contents: apns == nil ? nil : try ActivityContents(configuration, files, content),
+            certificateEnds: files.certificateEnds,
             mended: apns?.mended(since: former?.apns) ?? [])
     }
 
@@ -87,6 +90,7 @@ package final class PushSenders: Sendable {
             state.retired += 1
             let number = state.retired
             state.retiring[number] = Task { [weak self] in
+                await former.contents?.drain()
                 await former.apns?.drain(except: next.apns)
                 if former.webhooks !== next.webhooks { await former.webhooks?.drain() }
                 self?.ended(number)
@@ -102,21 +106,36 @@ package final class PushSenders: Sendable {
     /// The expiry times of the certificates that identify apps to APNs.
     package var certificateEnds: [String: Date] { state.withLock { $0.current.certificateEnds } }
 
-    /// Returns the sender of a push; `nil` when there is none.
-    package func sender(of order: DuePush) -> (any PushSender)? {
+    /// Returns the sender of a push; `nil` when there is none: a ``PushLoop/Dependencies/Sender``.
+    package func sender(
+        of order: DuePush, asked: @escaping PushLoop.Dependencies.Asked
+    ) -> (any PushSender)? {
         let current = state.withLock { $0.current }
         switch order.address {
         case .stream: return nil
-        case .apns: return current.apns
+        case .apns:
+            guard order.activity != nil, let contents = current.contents else {
+                return current.apns
+            }
+            return ActivitySender(contents: contents, asked: asked) { [self] in
+                state.withLock { $0.current.apns }
+            }
         case .webhook: return current.webhooks
         }
+    }
+
+    /// Returns what manages the broadcast channels of an app, by environment.
+    package func channels(of app: String) -> [String: ActivityStarts.Channels] {
+        state.withLock { $0.current }.apns?.channels(of: app) ?? [:]
     }
 
     /// Returns when the pushes in flight have ended, each at its deadline at the latest.
     package func drain() async {
         let (current, retiring) = state.withLock { ($0.current, $0.retiring) }
+        await current.contents?.drain()
+        // Their pushes for Live Activities go through the current sender.
+        for task in retiring.values { await task.value }
         await current.apns?.drain()
         await current.webhooks?.drain()
-        for task in retiring.values { await task.value }
     }
 }

@@ -17,17 +17,21 @@ package final class WebhookPushes: PushSender {
         /// The keys in use.
         let signer: @Sendable () -> WebhookSigner?
         let clock: GatewayClock
+        /// Records the outcome for a push whose content was needed.
+        let asked: @Sendable (_ app: String, _ outcome: String) -> Void
 
         package init(
             notification: @escaping @Sendable (DuePush) throws(SigningError) -> [UInt8],
             cursor: @escaping @Sendable (UInt64, EpochID) -> String,
             signer: @escaping @Sendable () -> WebhookSigner?,
-            clock: GatewayClock
+            clock: GatewayClock,
+            asked: @escaping @Sendable (_ app: String, _ outcome: String) -> Void
         ) {
             self.notification = notification
             self.cursor = cursor
             self.signer = signer
             self.clock = clock
+            self.asked = asked
         }
     }
 

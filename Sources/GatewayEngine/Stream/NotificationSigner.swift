@@ -91,6 +91,10 @@ package final class NotificationSigner: Sendable {
             case .recommendations: claims.recommendations.append(name.kind)
             case .relevance: claims.relevance.append(name.kind)
             case .control: claims.controls.append(name.kind)
+            case .activity:
+                let id = name.activityID
+                claims.activities.append(
+                    .init(type: name.kind, id: id, attributes: id == nil ? name.parameters : []))
             }
         }
         return try signer.withLock { $0 }.sign(payload: claims.json.serialized)

@@ -20,11 +20,11 @@ extension GatewayTracing {
             $0[TraceAttribute.outcome] = outcome.rawValue
             if let status = report.status { $0[TraceAttribute.status] = status }
             if let reason = report.reason { $0[TraceAttribute.reason] = reason }
-            if outcome != .sent {
+            if outcome.isFailure {
                 $0[TraceAttribute.errorType] = report.reason ?? outcome.rawValue
             }
         }
-        if outcome != .sent { span.setStatus(SpanStatus(code: .error)) }
+        if outcome.isFailure { span.setStatus(SpanStatus(code: .error)) }
         span.end(at: DefaultTracerClock.Timestamp(nanosecondsSinceEpoch: now))
     }
 

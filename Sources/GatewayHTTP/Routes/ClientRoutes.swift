@@ -91,7 +91,7 @@ extension GatewayRoutes {
     {
         let (key, _) = try await client(request, context)
         try await requireCatalog(of: key.app)
-        try await clients.remove(key)
+        try await starts.remove(key)
         return RouteResponse(.noContent)
     }
 

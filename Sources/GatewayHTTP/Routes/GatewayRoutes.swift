@@ -18,6 +18,7 @@ package struct GatewayRoutes: Sendable {
     let catalogs: AppCatalogs
     let records: SQLiteStore
     let push: PushLoop?
+    let starts: ActivityStarts
     let documents: DocumentWork
     let authorizer: Authorizer
     let signer: NotificationSigner
@@ -35,7 +36,7 @@ package struct GatewayRoutes: Sendable {
 
     package init(
         admission: StreamAdmission, changes: ChangeLog, clients: ClientDirectory,
-        catalogs: AppCatalogs, records: SQLiteStore, push: PushLoop?,
+        catalogs: AppCatalogs, records: SQLiteStore, push: PushLoop?, starts: ActivityStarts,
         documents: DocumentWork, authorizer: Authorizer, signer: NotificationSigner,
         metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, limits: Limits,
         keys: KeyService, registrationDays: Int, configuration: ConfigurationCommands,
@@ -47,6 +48,7 @@ package struct GatewayRoutes: Sendable {
         self.catalogs = catalogs
         self.records = records
         self.push = push
+        self.starts = starts
         self.documents = documents
         self.authorizer = authorizer
         self.signer = signer
@@ -75,6 +77,7 @@ package struct GatewayRoutes: Sendable {
         (.GET, changesPath, listChanges),
         (.POST, explainChangesPath, explainChanges),
         (.GET, appPath + "/changes/:sequence/explain", explainLogged),
+        (.POST, appPath + "/activities", postActivity),
         (.POST, appPath + "/reloads", postReload),
         (.GET, appPath + "/clients", listClients),
         (.DELETE, appPath + "/clients", eraseClients),
@@ -181,6 +184,8 @@ extension GatewayRoutes {
             let catalog = try catalog(contentType, body, app)
             let replaced = catalogs.ruleSet(of: app)
             defer { documents.release(replaced, of: app) }
+            let faults = clients.contentFaults(of: catalog, replacing: replaced?.catalog)
+            guard faults.isEmpty else { throw Problem.wrong(faults) }
             let outcome = try await changes.putCatalog(
                 catalog, contentType: contentType ?? "", body: body, precondition)
             if replaced !== catalogs.ruleSet(of: app) {
@@ -192,6 +197,9 @@ extension GatewayRoutes {
             (document.app, document.kinds) = (app, catalog.widgets.count)
             document.sequence = outcome.document.sequence
             document.warnings = catalog.warnings
+            if !catalog.activities.isEmpty {
+                document.contentKeys = keys.webhookSigner?.publicKeys
+            }
             return try RouteResponse(
                 outcome.isNew ? .created : .ok, document: document,
                 headers: [FieldName.eTag: outcome.document.etag])
@@ -299,6 +307,23 @@ extension GatewayRoutes {
         }
         let sequence = try await changes.reload(scope, app: app)
         return try RouteResponse(.accepted, document: ReloadTaken(sequence: sequence))
+    }
+
+    // MARK: Live Activities
+
+    func postActivity(
+        _ request: GatewayRequest, _ context: GatewayContext
+    ) async throws -> RouteResponse {
+        let app = try await app(request, context, .changesWrite)
+        let document = try await request.json(upTo: limits.startBytesMax)
+        let start: ActivityStart
+        do throws(Faults) {
+            start = try ActivityStart(document, limits: limits)
+        } catch {
+            throw Problem.wrong(error)
+        }
+        let taken = try await starts.post(start, app: app)
+        return try RouteResponse(.accepted, document: taken)
     }
 
     // MARK: Tokens

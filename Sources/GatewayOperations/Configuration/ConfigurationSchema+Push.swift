@@ -29,8 +29,8 @@ extension ConfigurationSchema {
             help: "Bundle id for topics, if different from the app."),
     ]
 
-    private static let forms = APNsPushType.allCases.flatMap { type in
-        [
+    private static let forms = APNsPushType.allCases.flatMap { type -> [ConfigurationOption] in
+        let options = [
             option(
                 "apns.*.\(type).priority", kind: .number(1...10),
                 default: [APNsPushType.controls: "10", .background: "5"][type]
@@ -38,12 +38,13 @@ extension ConfigurationSchema {
                 help: "`apns-priority` of pushes of type \(type)."),
             option(
                 "apns.*.\(type).expiration", kind: .number(0...2_592_000),
-                default: type == .controls ? "0" : "none",
+                default: [APNsPushType.controls: "0", .liveactivity: "28800"][type] ?? "none",
                 help: "Seconds that APNs stores a push for an unreachable device; 0 for none."),
             option(
                 "apns.*.\(type).collapseID", kind: .text, default: "none",
                 help: "`apns-collapse-id`: a device gets only one of several pushes with it."),
         ]
+        return options.filter { type != .liveactivity || $0.key.hasSuffix(".expiration") }
     }
 
     private static let pushing = [
@@ -65,6 +66,12 @@ extension ConfigurationSchema {
         option(
             "push.backgroundPerDay", kind: .number(1...100_000), default: "24",
             help: "Maximum pushes of type background to a device in any 24 hours."),
+        option(
+            "push.activitiesPerDay", kind: .number(1...100_000), default: "240",
+            help: "Maximum pushes of priority 10 to a device's Live Activities in any 24 hours."),
+        option(
+            "push.quietActivitiesPerDay", kind: .number(1...100_000), default: "1440",
+            help: "Maximum pushes of priority 5 to a device's Live Activities in any 24 hours."),
         option(
             "push.interval", kind: .duration, default: "5m",
             help: "Minimum time between two pushes to a device for the same kind."),
@@ -98,11 +105,11 @@ extension ConfigurationSchema {
             help: "Whether webhooks are allowed. Backends register them."),
         option(
             "webhooks.allowedRanges", kind: .texts, default: "none",
-            help: "Addresses that webhooks may have in addition to public ones, such as 10.0.0.0/8."
-        ),
+            help: "Addresses that webhooks and sources of content may have in addition to public "
+                + "ones, such as 10.0.0.0/8."),
         option(
             "webhooks.ca", kind: .path, default: "the system's",
-            help: "Trusted certificates for webhooks, PEM."),
+            help: "Trusted certificates for webhooks and sources of content, PEM."),
         option(
             "webhooks.connectionsPerHost", kind: .number(1...64), default: "4",
             help: "Maximum number of requests at a time from an app to a host over HTTP/1.1."),

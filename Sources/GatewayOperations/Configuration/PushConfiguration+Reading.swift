@@ -28,12 +28,10 @@ extension PushConfiguration {
         webhookTrust = layers.text("webhooks.ca")
         attemptSeconds = layers.seconds("push.attemptsAge") ?? attemptSeconds
         attemptRows = layers.number("push.attempts").map(Int64.init) ?? attemptRows
-        terms.budget.widgets = Self.allowance(
-            &layers, "push.widgetsPerDay", terms.budget.widgets)
-        terms.budget.controls = Self.allowance(
-            &layers, "push.controlsPerDay", terms.budget.controls)
-        terms.budget.background = Self.allowance(
-            &layers, "push.backgroundPerDay", terms.budget.background)
+        for account in PushBudget.Account.allCases {
+            terms.budget[account] = Self.allowance(
+                &layers, "push.\(account)PerDay", terms.budget[account])
+        }
         if let interval = layers.seconds("push.interval") { terms.interval = interval * 1_000 }
         terms.intervals = Self.intervals(&layers)
         terms.underWayMax = layers.number("push.underWay") ?? terms.underWayMax

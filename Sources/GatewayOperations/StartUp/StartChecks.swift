@@ -46,7 +46,8 @@ package struct StartChecks {
             )
         ]
         if configuration.localIssuer { rings.append((.tokens, KeyRing.Timing.tokens)) }
-        if configuration.push.hasWebhooks {
+        // Questions to sources of content are signed as webhooks are.
+        if configuration.push.isActive {
             rings.append((.webhooks, KeyRing.Timing.webhooks))
         }
         return rings

@@ -1,5 +1,5 @@
 /// The registration of one client (an app installation on a device): the configured widgets, the
-/// recommendation sets, the controls, and the delivery addresses.
+/// recommendation sets, the controls, the Live Activities, and the delivery addresses.
 public struct ClientRegistration: Sendable, Hashable {
     /// The platform by WidgetKit's name, such as `iOS` or `watchOS`; unknown names are allowed.
     public var platform: String
@@ -15,12 +15,17 @@ public struct ClientRegistration: Sendable, Hashable {
     public var controls: [PlacedControl]
     /// The delivery addresses in order of preference.
     public var delivery: [DeliveryAddress]
+    /// The Live Activities that have begun and not ended.
+    public var activities: [RegisteredActivity]
+    /// The addresses at which Live Activities can be started, at most one for each type.
+    public var activityStarts: [ActivityStartAddress]
 
     /// Creates a registration.
     public init(
         platform: String, osVersion: OSVersion? = nil, attributes: [String: [String]] = [:],
         widgets: [ConfiguredWidget] = [], recommendations: [RecommendationSet] = [],
-        controls: [PlacedControl] = [], delivery: [DeliveryAddress] = [.stream]
+        controls: [PlacedControl] = [], delivery: [DeliveryAddress] = [.stream],
+        activities: [RegisteredActivity] = [], activityStarts: [ActivityStartAddress] = []
     ) {
         self.platform = platform
         self.osVersion = osVersion
@@ -29,6 +34,8 @@ public struct ClientRegistration: Sendable, Hashable {
         self.recommendations = recommendations
         self.controls = controls
         self.delivery = delivery
+        self.activities = activities
+        self.activityStarts = activityStarts
     }
 }
 
@@ -137,6 +144,46 @@ public struct PlacedControl: Sendable, Hashable {
     }
 }
 
+/// A Live Activity of a client. Like controls, activities have their own ids and push tokens.
+public struct RegisteredActivity: Sendable, Hashable {
+    /// The type, under which the catalog declares its rules.
+    public var type: String
+    /// The id, as in `Activity.id`.
+    public var id: String
+    /// The values that stay the same for the whole activity.
+    public var attributes: [String: ParameterValue]
+    /// The broadcast channel that the activity listens to; `nil` for none.
+    public var channel: String?
+    /// The delivery address of this activity; `nil` when no push reaches it alone.
+    public var delivery: DeliveryAddress?
+
+    /// Creates an activity.
+    public init(
+        type: String, id: String, attributes: [String: ParameterValue] = [:],
+        channel: String? = nil, delivery: DeliveryAddress? = nil
+    ) {
+        self.type = type
+        self.id = id
+        self.attributes = attributes
+        self.channel = channel
+        self.delivery = delivery
+    }
+}
+
+/// The address at which Live Activities of one type can be started (the push-to-start token).
+public struct ActivityStartAddress: Sendable, Hashable {
+    /// The type of the activities.
+    public var type: String
+    /// The delivery address.
+    public var delivery: DeliveryAddress
+
+    /// Creates an address.
+    public init(type: String, delivery: DeliveryAddress) {
+        self.type = type
+        self.delivery = delivery
+    }
+}
+
 /// A way to notify a client.
 public enum DeliveryAddress: Sendable, Hashable {
     /// A held-open event stream, or polling.
@@ -148,7 +195,7 @@ public enum DeliveryAddress: Sendable, Hashable {
 
     /// The token and options of a push through APNs.
     public struct APNsAddress: Sendable, Hashable {
-        /// The push type: `widgets`, `controls` or `background`.
+        /// The push type: `widgets`, `controls`, `background` or `liveactivity`.
         public var pushType: String
         /// The push token, hexadecimal. It is secret and must never be logged.
         public var token: String
@@ -156,16 +203,19 @@ public enum DeliveryAddress: Sendable, Hashable {
         public var environment: String
         /// The topic; `nil` for the one configured for the app.
         public var topic: String?
+        /// The id of a broadcast channel, base64; `nil` for a device. The token is then empty.
+        public var channel: String?
 
         /// Creates an address.
         public init(
             pushType: String, token: String, environment: String = "production",
-            topic: String? = nil
+            topic: String? = nil, channel: String? = nil
         ) {
             self.pushType = pushType
             self.token = token
             self.environment = environment
             self.topic = topic
+            self.channel = channel
         }
     }
 }

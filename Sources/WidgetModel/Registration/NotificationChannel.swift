@@ -5,6 +5,8 @@ package enum APNsPushType: String, Sendable, Hashable, CaseIterable {
     case controls
     /// A recommendation set, by waking the app.
     case background
+    /// A single Live Activity.
+    case liveactivity
 }
 
 /// The way in which a notification reaches a client.
@@ -18,10 +20,14 @@ package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
     case controls
     /// APNs, waking the app.
     case background
+    /// APNs, a Live Activity.
+    case liveactivity
     case webhook
 
     /// The channels that the gateway pushes by.
-    package static let pushes: [NotificationChannel] = [.widgets, .controls, .background, .webhook]
+    package static let pushes: [NotificationChannel] = [
+        .widgets, .controls, .background, .liveactivity, .webhook,
+    ]
 }
 
 extension DeliveryAddress.APNsAddress {
@@ -38,6 +44,7 @@ extension DeliveryAddress {
             case .widgets: .widgets
             case .controls: .controls
             case .background: .background
+            case .liveactivity: .liveactivity
             }
         }
     }

@@ -49,39 +49,80 @@ extension ClientRegistration {
         let delivery = elements("delivery", countMax: limits.deliveriesMax) {
             DeliveryAddress($0, at: $1, limits: limits, &$2, &$3)
         }
+        let activities = elements("activities", countMax: limits.registrationActivitiesMax) {
+            RegisteredActivity($0, at: $1, limits: limits, &$2, &$3)
+        }
+        let activityStarts = elements(
+            "activityStarts", countMax: limits.registrationActivitiesMax
+        ) {
+            ActivityStartAddress($0, at: $1, limits: limits, &$2, &$3)
+        }
         var kinds: Set<String> = []
         for (index, set) in recommendations.enumerated()
         where !kinds.insert(set.kind).inserted {
             faults.add("recommendations[\(index)].kind", "has two sets")
         }
-        let addresses = Self.pushAddresses(of: delivery, controls)
+        Self.check(activities, activityStarts, &faults)
+        let addresses = Self.pushAddresses(of: delivery, controls, activities, activityStarts)
         if addresses.count > limits.pushAddressesMax {
             faults.add(
                 "delivery",
-                "has \(addresses.count) different addresses, with those of the controls; at most "
-                    + "\(limits.pushAddressesMax) are allowed")
+                "has \(addresses.count) different addresses, with those of controls and "
+                    + "activities; at most \(limits.pushAddressesMax) are allowed")
         }
         reader.warnUnknown(&warnings)
         guard faults.isEmpty, let platform else { throw faults }
         let registration = ClientRegistration(
             platform: platform, osVersion: osVersion, attributes: attributes,
             widgets: Self.counted(widgets), recommendations: recommendations, controls: controls,
-            delivery: delivery)
+            delivery: delivery, activities: activities, activityStarts: activityStarts)
         return Reading(registration: registration, warnings: warnings)
     }
 
-    /// The addresses that pushes go to: the client's own and those of its controls.
-    public var pushAddresses: Set<DeliveryAddress> { Self.pushAddresses(of: delivery, controls) }
+    /// The addresses that pushes go to: the client's own and those of its controls and activities.
+    public var pushAddresses: Set<DeliveryAddress> {
+        Self.pushAddresses(of: delivery, controls, activities, activityStarts)
+    }
 
     private static func pushAddresses(
-        of delivery: [DeliveryAddress], _ controls: [PlacedControl]
+        of delivery: [DeliveryAddress], _ controls: [PlacedControl],
+        _ activities: [RegisteredActivity], _ activityStarts: [ActivityStartAddress]
     ) -> Set<DeliveryAddress> {
         var addresses = Set(delivery)
         for control in controls {
             if let address = control.delivery { addresses.insert(address) }
         }
+        for activity in activities {
+            if let address = activity.delivery { addresses.insert(address) }
+        }
+        for start in activityStarts { addresses.insert(start.delivery) }
         addresses.remove(.stream)
         return addresses
+    }
+
+    /// Rejects activities with one id, several starts of one type, and a token that is used twice.
+    private static func check(
+        _ activities: [RegisteredActivity], _ activityStarts: [ActivityStartAddress],
+        _ faults: inout Faults
+    ) {
+        var (ids, types, addresses) = (Set<String>(), Set<String>(), Set<DeliveryAddress>())
+        func check(_ address: DeliveryAddress, at place: String) {
+            if !addresses.insert(address).inserted {
+                faults.add("\(place).delivery", "is the address of another activity or type")
+            }
+        }
+        for (index, activity) in activities.enumerated() {
+            let place = "activities[\(index)]"
+            if !ids.insert(activity.id).inserted { faults.add("\(place).id", "is stated twice") }
+            if let address = activity.delivery { check(address, at: place) }
+        }
+        for (index, start) in activityStarts.enumerated() {
+            let place = "activityStarts[\(index)]"
+            if !types.insert(start.type).inserted {
+                faults.add("\(place).type", "has two addresses")
+            }
+            check(start.delivery, at: place)
+        }
     }
 
     /// Merges identical widgets, adding up their counts.
@@ -231,15 +272,67 @@ extension PlacedControl {
     }
 }
 
+extension RegisteredActivity {
+    init?(
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
+        _ warnings: inout Faults
+    ) {
+        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
+        let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
+        let id = reader.string("id", required: true, limit: limits.stringBytesMax, &faults)
+        let attributes = reader.parameters("attributes", limits: limits, &faults)
+        let bytes = parametersObject(attributes).serialized.count
+        if bytes > limits.activityBytesMax {
+            faults.add(
+                reader.path("attributes"),
+                "has \(bytes) bytes; at most \(limits.activityBytesMax) are allowed")
+        }
+        let channel = reader.string("channel", limit: limits.stringBytesMax, &faults)
+        let delivery = reader.value("delivery").flatMap {
+            DeliveryAddress(
+                $0, at: reader.path("delivery"), isOfActivity: true, limits: limits, &faults,
+                &warnings)
+        }
+        reader.warnUnknown(&warnings)
+        guard let type, let id else { return nil }
+        self.init(
+            type: type, id: id, attributes: attributes, channel: channel, delivery: delivery)
+    }
+}
+
+extension ActivityStartAddress {
+    init?(
+        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
+        _ warnings: inout Faults
+    ) {
+        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
+        let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
+        let delivery = reader.required("delivery", &faults).flatMap {
+            DeliveryAddress(
+                $0, at: reader.path("delivery"), isOfActivity: true, limits: limits, &faults,
+                &warnings)
+        }
+        reader.warnUnknown(&warnings)
+        if case .apns(let address)? = delivery, address.channel != nil {
+            faults.add(reader.path("delivery.channel"), "cannot start an activity")
+        }
+        guard let type, let delivery else { return nil }
+        self.init(type: type, delivery: delivery)
+    }
+}
+
 extension DeliveryAddress {
     /// The limit of a push token, which is opaque and of unspecified length; it only prevents
     /// abuse.
     static let tokenBytesMax = 1024
+    /// The limit of a channel's id, whose length is not specified either.
+    package static let channelBytesMax = 256
     static let urlBytesMax = 2048
 
+    /// - Parameter isOfActivity: Whether the address is one of a Live Activity, or of its type.
     init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
-        _ warnings: inout Faults
+        _ value: JSONValue, at place: String, isOfActivity: Bool = false, limits: Limits,
+        _ faults: inout Faults, _ warnings: inout Faults
     ) {
         guard var reader = MemberReader(value, at: place, &faults),
             let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
@@ -264,6 +357,13 @@ extension DeliveryAddress {
             return nil
         }
         reader.warnUnknown(&warnings)
+        guard isOfActivity != (channel == .liveactivity) else { return }
+        faults.add(
+            place,
+            isOfActivity
+                ? "must have the type apns and the push type liveactivity"
+                : "has the push type liveactivity, which belongs to an activity")
+        return nil
     }
 
     private static func apns(
@@ -273,7 +373,10 @@ extension DeliveryAddress {
         let environments = ["production", "sandbox"]
         let textMax = limits.stringBytesMax
         let pushType = reader.string("pushType", required: true, limit: textMax, &faults)
-        let token = reader.string("token", required: true, limit: Self.tokenBytesMax, &faults)
+        let isOfActivity = pushType == APNsPushType.liveactivity.rawValue
+        let channel = isOfActivity ? reader.value("channel") : nil
+        let token = reader.string(
+            "token", required: channel == nil, limit: Self.tokenBytesMax, &faults)
         let environment = reader.string("environment", limit: textMax, &faults) ?? "production"
         let topic = reader.string("topic", limit: textMax, &faults)
         if let pushType, !pushTypes.contains(pushType) {
@@ -291,8 +394,21 @@ extension DeliveryAddress {
         {
             faults.add(reader.path("token"), "must be the push token in hexadecimal")
         }
-        guard let pushType, let token else { return nil }
+        if let channel, token != nil || !Self.isChannel(channel) {
+            faults.add(
+                reader.path("channel"),
+                "must be the id of a broadcast channel in base64, in place of the token")
+        }
+        guard let pushType, let token = token ?? channel.map({ _ in "" }) else { return nil }
         return APNsAddress(
-            pushType: pushType, token: token, environment: environment, topic: topic)
+            pushType: pushType, token: token, environment: environment, topic: topic,
+            channel: channel?.stringValue)
+    }
+
+    private static func isChannel(_ value: JSONValue) -> Bool {
+        guard let id = value.stringValue, (1...channelBytesMax).contains(id.utf8.count) else {
+            return false
+        }
+        return Base64.standard.decode(id) != nil
     }
 }

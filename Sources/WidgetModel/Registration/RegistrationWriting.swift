@@ -5,7 +5,7 @@ extension ClientRegistration {
     ///   every response; the store keeps them complete.
     public func json(maskingTokens: Bool) -> JSONValue {
         var object = JSONObject()
-        object.reserveCapacity(8)
+        object.reserveCapacity(9)
         object["platform"] = .string(platform)
         if let osVersion { object["osVersion"] = .string(osVersion.description) }
         if !attributes.isEmpty { object["attributes"] = attributesJSON(attributes) }
@@ -13,6 +13,15 @@ extension ClientRegistration {
         object["recommendations"] = .array(recommendations.map(\.json))
         object["controls"] = .array(controls.map { $0.json(maskingTokens: maskingTokens) })
         object["delivery"] = .array(delivery.map { $0.json(maskingTokens: maskingTokens) })
+        // Without them the document, and so its digest, is as before there were any.
+        if !activities.isEmpty {
+            object["activities"] = .array(
+                activities.map { $0.json(maskingTokens: maskingTokens) })
+        }
+        if !activityStarts.isEmpty {
+            object["activityStarts"] = .array(
+                activityStarts.map { $0.json(maskingTokens: maskingTokens) })
+        }
         return .object(object)
     }
 }
@@ -55,6 +64,23 @@ extension PlacedControl {
     }
 }
 
+extension RegisteredActivity {
+    package func json(maskingTokens: Bool) -> JSONValue {
+        var object: JSONObject = [
+            "type": .string(type), "id": .string(id), "attributes": parametersObject(attributes),
+        ]
+        if let channel { object["channel"] = .string(channel) }
+        if let delivery { object["delivery"] = delivery.json(maskingTokens: maskingTokens) }
+        return .object(object)
+    }
+}
+
+extension ActivityStartAddress {
+    package func json(maskingTokens: Bool) -> JSONValue {
+        ["type": .string(type), "delivery": delivery.json(maskingTokens: maskingTokens)]
+    }
+}
+
 extension DeliveryAddress {
     package func json(maskingTokens: Bool) -> JSONValue {
         switch self {
@@ -64,10 +90,14 @@ extension DeliveryAddress {
             return ["type": "webhook", "url": .string(url)]
         case .apns(let address):
             let token = maskingTokens ? address.token.prefix(8) + "…" : address.token[...]
-            var object: JSONObject = [
-                "type": "apns", "pushType": .string(address.pushType),
-                "token": .string(String(token)), "environment": .string(address.environment),
-            ]
+            var object: JSONObject = ["type": "apns", "pushType": .string(address.pushType)]
+            // A channel is no secret: whoever listens to it knows it.
+            if let channel = address.channel {
+                object["channel"] = .string(channel)
+            } else {
+                object["token"] = .string(String(token))
+            }
+            object["environment"] = .string(address.environment)
             if let topic = address.topic { object["topic"] = .string(topic) }
             return .object(object)
         }

@@ -1,5 +1,6 @@
 /// The claims of a reload notification: the stale kinds, optionally narrowed to parameter values,
-/// and the stale recommendation sets. It names stale content and never carries data.
+/// the stale recommendation sets, and the stale Live Activities. It names stale content and never
+/// carries data.
 public struct ReloadNotification: Sendable, Hashable {
     /// The `typ` of the signed form, which distinguishes it from all other tokens.
     public static let typ = "timeline-reload+jwt"
@@ -16,6 +17,23 @@ public struct ReloadNotification: Sendable, Hashable {
         public init(kind: String, parameters: [Parameter] = []) {
             self.kind = kind
             self.parameters = parameters
+        }
+    }
+
+    /// Stale Live Activities of one type.
+    public struct Activity: Sendable, Hashable {
+        /// The type of the activities.
+        public var type: String
+        /// The id of the only one that is stale; `nil` if more may be.
+        public var id: String?
+        /// The attribute values that restrict it, in the form of ``Reload/parameters``.
+        public var attributes: [Parameter]
+
+        /// Creates an entry for stale activities of a type.
+        public init(type: String, id: String? = nil, attributes: [Parameter] = []) {
+            self.type = type
+            self.id = id
+            self.attributes = attributes
         }
     }
 
@@ -69,6 +87,8 @@ public struct ReloadNotification: Sendable, Hashable {
     public var relevance: [String]
     /// The control kinds that are stale.
     public var controls: [String]
+    /// The Live Activities that are stale.
+    public var activities: [Activity]
     /// Whether everything of the client is stale; the lists are then empty.
     public var all: Bool
     /// The facts about the change; only if a single change is reported.
@@ -78,8 +98,8 @@ public struct ReloadNotification: Sendable, Hashable {
     public init(
         issuer: String, audience: String, issuedAt: Int64, expires: Int64, id: String,
         sequence: UInt64, reload: [Reload] = [], recommendations: [String] = [],
-        relevance: [String] = [], controls: [String] = [], all: Bool = false,
-        cause: ChangeCause? = nil
+        relevance: [String] = [], controls: [String] = [], activities: [Activity] = [],
+        all: Bool = false, cause: ChangeCause? = nil
     ) {
         self.issuer = issuer
         self.audience = audience
@@ -91,6 +111,7 @@ public struct ReloadNotification: Sendable, Hashable {
         self.recommendations = recommendations
         self.relevance = relevance
         self.controls = controls
+        self.activities = activities
         self.all = all
         self.cause = cause
     }
@@ -108,6 +129,7 @@ public struct ReloadNotification: Sendable, Hashable {
         ] where !kinds.isEmpty {
             object[name] = .array(kinds.map { .string($0) })
         }
+        if !activities.isEmpty { object["activities"] = .array(activities.map(\.json)) }
         if all { object["all"] = true }
         if let cause { object["cause"] = cause.json }
         return .object(object)
@@ -139,6 +161,8 @@ public struct ReloadNotification: Sendable, Hashable {
         }
         let (recommendations, relevance) = (kinds("recommendations"), kinds("relevance"))
         let controls = kinds("controls")
+        let activities = (reader.array("activities", countMax: listMax, &faults) ?? [])
+            .enumerated().compactMap { Activity($1, at: "activities[\($0)]", &faults) }
         let all = reader.value("all")?.boolValue ?? false
         let cause = ChangeCause(reader.value("cause"))
         guard faults.isEmpty, let issuer, let audience, let id, let issuedAt, let expires,
@@ -150,7 +174,8 @@ public struct ReloadNotification: Sendable, Hashable {
         self.init(
             issuer: issuer, audience: audience, issuedAt: issuedAt, expires: expires, id: id,
             sequence: sequence, reload: reload, recommendations: recommendations,
-            relevance: relevance, controls: controls, all: all, cause: cause)
+            relevance: relevance, controls: controls, activities: activities, all: all,
+            cause: cause)
     }
 }
 
@@ -169,13 +194,7 @@ extension ReloadNotification.Reload {
     /// The entry as JSON.
     var json: JSONValue {
         var object: JSONObject = ["kind": .string(kind)]
-        if !parameters.isEmpty {
-            var values = JSONObject()
-            for parameter in parameters {
-                values[parameter.name] = parameter.value.map { .string($0) } ?? .null
-            }
-            object["parameters"] = .object(values)
-        }
+        if !parameters.isEmpty { object["parameters"] = parameters.json }
         return .object(object)
     }
 
@@ -183,16 +202,7 @@ extension ReloadNotification.Reload {
         guard var reader = MemberReader(value, at: place, &faults),
             let kind = reader.string("kind", required: true, limit: 4096, &faults)
         else { return nil }
-        let members = reader.value("parameters")?.objectValue?.members ?? []
-        self.init(
-            kind: kind,
-            parameters: members.compactMap { member in
-                let text = ParameterValue.text(of: member.value)
-                // Values that are neither scalars nor null are unknown here. Leaving them out
-                // matches every value, so nothing is missed.
-                guard text != nil || member.value == .null else { return nil }
-                return .init(name: member.name, value: text)
-            })
+        self.init(kind: kind, parameters: .init(reader.value("parameters")))
     }
 
     /// Returns whether this concerns a widget of `kind` configured with `values`: every listed
@@ -204,5 +214,54 @@ extension ReloadNotification.Reload {
                 guard let named = parameter.value else { return value == .unset }
                 return value.texts.contains(where: named.hasSameBytes)
             }
+    }
+}
+
+extension ReloadNotification.Activity {
+    /// The entry as JSON.
+    var json: JSONValue {
+        var object: JSONObject = ["type": .string(type)]
+        if let id { object["id"] = .string(id) }
+        if !attributes.isEmpty { object["attributes"] = attributes.json }
+        return .object(object)
+    }
+
+    init?(_ value: JSONValue, at place: String, _ faults: inout Faults) {
+        guard var reader = MemberReader(value, at: place, &faults),
+            let type = reader.string("type", required: true, limit: 4096, &faults)
+        else { return nil }
+        let id = reader.string("id", limit: 4096, &faults)
+        self.init(type: type, id: id, attributes: .init(reader.value("attributes")))
+    }
+
+    /// Returns whether this concerns an activity: it has the type, the id if one is named, and the
+    /// listed attributes, compared as by ``ReloadNotification/Reload/concerns(kind:values:)``.
+    public func concerns(
+        type: String, id: String, attributes: [String: ParameterValue]
+    ) -> Bool {
+        (self.id ?? id) == id
+            && ReloadNotification.Reload(kind: self.type, parameters: self.attributes)
+                .concerns(kind: type, values: attributes)
+    }
+}
+
+extension [ReloadNotification.Parameter] {
+    fileprivate var json: JSONValue {
+        var values = JSONObject()
+        for parameter in self {
+            values[parameter.name] = parameter.value.map { .string($0) } ?? .null
+        }
+        return .object(values)
+    }
+
+    /// Reads the members of an object.
+    fileprivate init(_ value: JSONValue?) {
+        self = (value?.objectValue?.members ?? []).compactMap { member in
+            let text = ParameterValue.text(of: member.value)
+            // Values that are neither scalars nor null are unknown here. Leaving them out
+            // matches every value, so nothing is missed.
+            guard text != nil || member.value == .null else { return nil }
+            return ReloadNotification.Parameter(name: member.name, value: text)
+        }
     }
 }

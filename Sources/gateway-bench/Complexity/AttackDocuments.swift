@@ -4,6 +4,7 @@ enum AttackDocuments {
     static let catalogBytesMax = 1024 * 1024
     static let postBytesMax = 8 * 1024 * 1024
     static let eventBytesMax = 64 * 1024
+    static let startBytesMax = 3 * 1024
     static let stringBytesMax = 256
     static let listValuesMax = 64
     private static let (kinds, kindRules, widgets, attributes) = (500, 32, 200, 32)
@@ -217,6 +218,10 @@ enum AttackDocuments {
     /// An order of a push of 64 KiB.
     static var pushOrder: [UInt8] {
         members(after: #""channel":"widgets""#, prefix: "chanel", to: eventBytesMax)
+    }
+    /// A start of activities of 3 KiB.
+    static var startOrder: [UInt8] {
+        members(after: #""id":"1","type":"T""#, prefix: "atribute", to: startBytesMax)
     }
     /// An order of a reload of 64 KiB.
     static var reloadOrder: [UInt8] {

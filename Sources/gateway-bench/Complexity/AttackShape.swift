@@ -171,6 +171,9 @@ struct AttackShape {
                     "POST", clientPath + "/pushes", reaching: [202, 422], type: json,
                     body: AttackDocuments.pushOrder),
                 maker.make(
+                    "POST", appPath + "/activities", reaching: [422], type: json,
+                    body: AttackDocuments.startOrder),
+                maker.make(
                     "POST", appPath + "/reloads", reaching: [202, 422], type: json,
                     body: AttackDocuments.reloadOrder),
                 all.make(

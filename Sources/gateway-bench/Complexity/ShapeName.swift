@@ -43,7 +43,7 @@ enum ShapeName: String, CaseIterable, Sendable, ExpressibleByArgument {
         case .lists: "clients, changes, attempts and events, 1,000 per page"
         case .reads: "reads of the largest registration and catalog, and polls"
         case .acknowledgements: "acknowledgements with 3,000 entries"
-        case .orders: "tokens, pushes, reloads and configurations of maximum size"
+        case .orders: "tokens, pushes, starts, reloads, configurations of maximum size"
         }
     }
 

@@ -94,6 +94,64 @@ struct ClusterPushTests {
         await world.apns.stop()
     }
 
+    @Test func `a start that its leader died while pushing is pushed by the next one`()
+        async throws
+    {
+        let world = try World()
+        world.apns.script(world.token(0), [.silence(isTaken: false), .take])
+        let source = try world.gateways.content()
+        let (leader, other) = (try world.gateways.start(1), try world.gateways.start(2))
+        let (app, backend) = (ClusterGateways.app, try world.gateways.backend())
+        let catalog: JSONValue = [
+            "app": .string(app), "widgets": [],
+            "activities": [
+                [
+                    "type": "Battle",
+                    "content": ["url": .string("https://localhost:\(source.port)/battle")],
+                ]
+            ],
+        ]
+        let put = try leader.http().request(
+            "PUT", "/v1/apps/\(app)/catalog", token: backend, body: catalog.text)
+        #expect(put.status == 201, "\(put.text)")
+        let delivery: JSONValue = [
+            "type": "apns", "pushType": "liveactivity", "token": .string(world.token(0)),
+        ]
+        let registered = try other.http().register(
+            "phone", app: app,
+            token: world.gateways.token("phone", attributes: ["account": ["42"]]),
+            [
+                "platform": "iOS",
+                "activityStarts": [["type": "Battle", "delivery": delivery]],
+            ])
+        #expect(registered.status == 201, "\(registered.text)")
+        // Which the other node passes on to its leader.
+        func start() throws -> TestHTTPAnswer {
+            let document: JSONValue = [
+                "id": "battle-1", "type": "Battle", "attribute": "account:42",
+                "alert": ["title": "Battle"],
+            ]
+            return try other.http().request(
+                "POST", "/v1/apps/\(app)/activities", token: backend, body: document.text)
+        }
+        let taken = try start()
+        #expect(taken.status == 202, "\(taken.text)")
+        try await eventually("pushed", details: { leader.standardErrorTail }) {
+            world.apns.record.requests >= 1
+        }
+        leader.kill()
+        #expect(world.apns.record.taken == 0)
+        try await eventually("started", details: { other.standardErrorTail }) {
+            world.apns.record.taken >= 1
+        }
+        try await eventually("accepted once") { try start()["duplicate"] == true }
+        let record = world.apns.record
+        #expect(record.devices[world.token(0)]?.activities.map(\.event) == [.start])
+        #expect(record.taken == 1 && record.violations.isEmpty)
+        #expect(source.questions.count >= 2, "of each leader")
+        await world.apns.stop()
+    }
+
     @Test func `who confirms at another node is not pushed to`() async throws {
         let world = try World()
         let nodes = [try world.gateways.start(1), try world.gateways.start(2)]

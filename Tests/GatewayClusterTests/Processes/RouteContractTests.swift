@@ -198,6 +198,8 @@ private final class RouteScript {
         guard try stream.next() == ["panda"] else { throw TestFailure("the stream says nothing") }
         try settle()
         try awaitStreams(1, of: "pad")
+        let start = #"{"id": "1", "type": "battle", "channel": "battles"}"#
+        try ask("postActivity", "POST", app + "/activities", start)
         try ask("offerChanges", "OPTIONS", app + "/changes") { _ in nil }
         try ask("listChanges", "GET", app + "/changes?limit=1")
         try ask("explainChanges", "POST", app + "/changes/explain", fields: type, change)

@@ -48,18 +48,20 @@ import WidgetModel
 
     @Test func `a rule is found where the catalog declares it`() throws {
         let set = RuleSet(
-            try catalog([
-                kind([["entity": "F"]], named: "other"),
-                kind(Self.rules, recommendations: [["entity": "F"], ["entity": "E"]]),
-            ]), sequence: 1, replacing: nil, hash: testHash)
+            try catalog(
+                [
+                    kind([["entity": "F"]], named: "other"),
+                    kind(Self.rules, recommendations: [["entity": "F"], ["entity": "E"]]),
+                ], activities: [activityDeclaration([["entity": "F"], ["entity": "E"]])]),
+            sequence: 1, replacing: nil, hash: testHash)
         let explanation = try set.explain(
             Change(entity: "E", id: "7", operation: .delete), limits: Limits())
         #expect(
             explanation.rules.map { set.place(of: $0.rule) } == [
                 "widgets[1].dependsOn[0]", "widgets[1].dependsOn[1]", "widgets[1].dependsOn[2]",
-                "widgets[1].recommendations.dependsOn[1]",
+                "widgets[1].recommendations.dependsOn[1]", "activities[0].dependsOn[1]",
             ])
-        #expect(explanation.rules.last?.rule.target == .recommendations)
+        #expect(explanation.rules.last?.rule.target == .activity)
     }
 
     @Test func `what is refused when it is posted is refused`() throws {

@@ -17,7 +17,7 @@ struct DescriptorBudgetTests {
         let budget = try #require(
             DescriptorBudget(limit: 1_024, connections: 100_000, needs: needs))
         #expect(budget.webhooks == 128)
-        #expect(budget.reserve == 64 + 20 + 128 + 128 + 12)
+        #expect(budget.reserve == 64 + 20 + 128 + 128 + 28)
         #expect(budget.connections == 1_024 - budget.reserve)
     }
 
@@ -35,7 +35,7 @@ struct DescriptorBudgetTests {
             let wanted = Int.random(in: 1...5_000, using: &random)
             guard let budget = DescriptorBudget(limit: limit, connections: wanted, needs: needs)
             else {
-                #expect(limit < 64 + 640 + 768 + 256 + 240 + 16)
+                #expect(limit < 64 + 640 + 768 + 256 + 560 + 16)
                 continue
             }
             #expect(budget.connections + budget.reserve <= limit)

@@ -48,7 +48,7 @@ extension HistoryFixture {
         }
         result.mayBeEverything = mayForget(since: cursor, app)
         for (holding, target) in held {
-            let whole = InvalidationTarget(target, holding.kind)
+            let whole = holding.whole(target)
             // A set is owed from its confirmation on, and a widget from the cursor on.
             var allowedAfter = cursor
             var requiredAfter = cursor
@@ -94,17 +94,23 @@ extension HistoryFixture {
     ) throws {
         checked(what)
         let said = said ?? StaleSet()
-        let wholes = Set(held.map { InvalidationTarget($0.target, $0.holding.kind) })
+        let wholes = Set(held.map { $0.holding.whole($0.target) })
+        // Of too many names only the kinds are left.
+        let saysWhole =
+            Set(said.names) == wholes
+            || wholes.count > limits.entriesMax
+                && Set(said.names) == Set(wholes.map { InvalidationTarget($0.target, $0.kind) })
+        if said.names.contains(where: { $0.activityID != nil }) { checked("an activity by its id") }
         if said.all, !said.names.isEmpty { throw violation("\(what): names beside all") }
         if expected.everything || (expected.mayBeEverything && said.all) {
-            let isWhole = isNarrowed && Set(said.names) == wholes
+            let isWhole = isNarrowed && saysWhole
             let isAll = said.all && (!isNarrowed || wholes.count > limits.kindsMax)
             guard isAll || isWhole || expected.mayBeEverything else {
                 throw violation("\(what): everything is stale, but it says \(said)")
             }
             return
         }
-        if isNarrowed, expected.mayBeEverything, Set(said.names) == wholes { return }
+        if isNarrowed, expected.mayBeEverything, saysWhole { return }
         let allowed = expected.allowed.filter { name in
             name.parameters.isEmpty
                 || !expected.allowed.contains(InvalidationTarget(name.target, name.kind))

@@ -16,16 +16,11 @@ extension HistoryFixture {
     private func step() throws {
         let shard = random.below(shards.count)
         let receiver = random.below(receivers.count)
-        switch random.below(116) {
+        switch random.below(120) {
         case 0..<24: try append(random.pick(apps), .change(RandomInputs.change(&random)))
         case 24..<27:
             let app = random.pick(apps)
-            // Another display name, say: every rule stays as it is.
-            if random.happens(30), let same = catalog(of: app) {
-                try append(app, .catalog(same))
-            } else {
-                try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
-            }
+            try append(app, .catalog(RandomInputs.catalog(app: app, &random)))
         case 27..<30:
             let app = random.pick(apps)
             // An app that a restored backup does not know is refused.
@@ -35,7 +30,7 @@ extension HistoryFixture {
                 .reload(
                     random.pick([
                         .everything, .kind("k0"), .kind("k1"), .kind("k2"), .kind("k3"),
-                        .client("\(app)-0"), .client("\(app)-1"),
+                        .kind("t0"), .client("\(app)-0"), .client("\(app)-1"),
                     ])))
         case 30..<36:
             let receiver = receivers[receiver]
@@ -58,6 +53,10 @@ extension HistoryFixture {
             note("the log is retained above \(retained)")
         case 100..<106: try move(receiver)
         case 106..<109: try remove(receiver)
+        case 109..<113:
+            // Another display name, say: every rule stays as it is.
+            let app = random.pick(apps)
+            if let same = catalog(of: app) { try append(app, .catalog(same)) }
         default: if receivers[receiver].isIdle { try ask(receiver, on: shard) }
         }
         // Requested streams are opened sooner or later, and most of the time sooner.
@@ -215,9 +214,14 @@ extension HistoryFixture {
         receivers[index].dirty = receivers[index].dirty.filter { holding, _ in
             !content.all
                 && !content.names.contains { name in
-                    (name.target == .recommendations) == (holding.form == .set)
-                        && ReloadNotification.Reload(kind: name.kind, parameters: name.parameters)
-                            .concerns(kind: holding.kind, values: holding.parameters)
+                    guard (name.target == .recommendations) == (holding.form == .set),
+                        (name.target == .activity) == (holding.form == .activity)
+                    else { return false }
+                    if let id = name.activityID {
+                        return id == holding.id && name.kind == holding.kind
+                    }
+                    return ReloadNotification.Reload(kind: name.kind, parameters: name.parameters)
+                        .concerns(kind: holding.kind, values: holding.parameters)
                 }
         }
     }

@@ -144,7 +144,7 @@ extension HistoryFixture {
             // Without a collapse window, the change was notified at once.
             guard let catalog = remembered.catalog, stream.covered < position else { return }
             for (holding, _) in held
-            where catalog.widget(kind: holding.kind)?.collapseMilliseconds == 0 {
+            where holding.declaration(in: catalog)?.collapse == 0 {
                 let hits = NaiveModel.hits(
                     change, holding, attributes: stream.record.attributes, catalog)
                 checked("at once")
@@ -164,7 +164,7 @@ extension HistoryFixture {
                 for (holding, target) in held
                 where hits(remembered, holding, stream.record) {
                     if isOfEverything { expected.everything = true }
-                    expected.required.insert(InvalidationTarget(target, holding.kind))
+                    expected.required.insert(holding.whole(target))
                 }
                 if isOfEverything, !held.isEmpty { expected.everything = true }
             }
@@ -225,9 +225,10 @@ extension HistoryFixture {
                 change, holding, attributes: stream.record.attributes, catalog)
             for hit in hits where hit.live == name { keys.insert(["\(hit.rule)"] + hit.key) }
         }
+        if name.target == .activity { checked("an activity by its attributes") }
         // Without a window, all keys of the name share one notification. With one, each key may
         // need a notification of its own.
-        let isCollapsed = catalog.widget(kind: name.kind)?.collapseMilliseconds != 0
+        let isCollapsed = (catalog.widget(kind: name.kind)?.collapseMilliseconds ?? 0) != 0
         let said = stream.said["\(sequence) \(name)", default: 0] + 1
         stream.said["\(sequence) \(name)"] = said
         guard said <= (isCollapsed ? keys.count : min(1, keys.count)) else {

@@ -29,7 +29,8 @@ import Testing
             "refused", "opened by another", "opened by it", "registered while opening",
             "registered while silent", "registered while speaking", "registered between streams",
             "removed while opening", "removed between streams", "sealed versions",
-            "others wait", "a catalog keeps windows",
+            "others wait", "a catalog keeps windows", "an activity by its id",
+            "an activity by its attributes",
         ] {
             #expect(checks[what, default: 0] > 0, "\(what) was never checked")
         }
@@ -51,7 +52,7 @@ import Testing
     ) throws {
         // Some faults show only at a rare moment.
         var (found, seed) = (0, 0)
-        while found < 8, seed < 600 {
+        while found < 8, seed < 1_200 {
             do {
                 let world = try HistoryFixture(seed: UInt64(seed), sabotage: sabotage)
                 try world.play(steps: 60)

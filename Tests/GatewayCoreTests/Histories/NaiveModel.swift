@@ -2,53 +2,85 @@ import CatalogModel
 import GatewayCore
 import WidgetModel
 
-/// One item that a client holds: a recommendation set, a control or a widget.
+/// One item that a client holds: a recommendation set, a control, a widget or an activity.
 struct Holding: Hashable, CustomStringConvertible {
-    enum Form { case widget, control, set }
+    enum Form { case widget, control, set, activity }
     let form: Form
     let kind: String
     let parameters: [String: ParameterValue]
+    /// The id of an activity; empty for anything else.
+    var id = ""
 
     static func all(of registration: ClientRegistration) -> [Holding] {
-        registration.widgets.map {
+        var all = registration.widgets.map {
             Holding(form: .widget, kind: $0.kind, parameters: $0.parameters)
         }
-            + registration.controls.map {
-                Holding(form: .control, kind: $0.kind, parameters: $0.parameters)
-            }
-            + registration.recommendations.flatMap { set in
-                set.items.map { Holding(form: .set, kind: set.kind, parameters: $0.parameters) }
-            }
+        all += registration.controls.map {
+            Holding(form: .control, kind: $0.kind, parameters: $0.parameters)
+        }
+        all += registration.recommendations.flatMap { set in
+            set.items.map { Holding(form: .set, kind: set.kind, parameters: $0.parameters) }
+        }
+        all += registration.activities.map {
+            Holding(form: .activity, kind: $0.type, parameters: $0.attributes, id: $0.id)
+        }
+        return all
     }
 
     var description: String {
         let values = parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.json.text)" }
-        return "\(kind)\(form == .widget ? "" : ".\(form)")(\(values.joined(separator: " ")))"
+        let suffix = form == .widget ? "" : ".\(form)\(id)"
+        return "\(kind)\(suffix)(\(values.joined(separator: " ")))"
     }
 
     /// Returns the target that a catalog makes of the holding, or `nil` while it sleeps.
     func target(in catalog: Catalog) -> Target? {
+        if form == .activity { return catalog.activity(type: kind) == nil ? nil : .activity }
         guard let widget = catalog.widget(kind: kind) else { return nil }
         switch (form, widget.configuration) {
         case (.set, _): return .recommendations
         case (.control, .control): return .control
         case (.widget, .static), (.widget, .appIntent): return .timeline
         case (.widget, .relevance): return .relevance
-        case (.control, _), (.widget, .control): return nil
+        case (.control, _), (.widget, .control), (.activity, _): return nil
         }
+    }
+
+    /// Returns what a catalog declares under the name of the holding's kind.
+    func declaration(in catalog: Catalog) -> NaiveDeclaration? {
+        if let activity = catalog.activity(type: kind) {
+            return NaiveDeclaration(
+                role: 3, rules: activity.dependsOn, intent: activity.intent, collapse: 0)
+        }
+        guard let widget = catalog.widget(kind: kind) else { return nil }
+        let role =
+            switch widget.configuration {
+            case .static, .appIntent: 0
+            case .relevance: 1
+            case .control: 2
+            }
+        return NaiveDeclaration(
+            role: role, rules: form == .set ? widget.recommendations ?? [] : widget.dependsOn,
+            intent: catalog.intent(of: widget), collapse: widget.collapseMilliseconds)
     }
 
     /// Returns the rules that apply to the holding.
     func rules(in catalog: Catalog) -> [DependencyRule] {
-        guard target(in: catalog) != nil, let widget = catalog.widget(kind: kind) else { return [] }
-        return form == .set ? widget.recommendations ?? [] : widget.dependsOn
+        target(in: catalog) == nil ? [] : declaration(in: catalog)?.rules ?? []
+    }
+
+    /// Returns the name that a catch-up has for the holding if its whole kind is stale.
+    func whole(_ target: Target) -> InvalidationTarget {
+        InvalidationTarget(
+            target, kind, form == .activity ? [.init(name: "", value: id)] : [])
     }
 
     /// Whether a notification's name includes the holding.
     func isNamed(by name: InvalidationTarget, in catalog: Catalog) -> Bool {
         name.kind == kind && name.target == target(in: catalog)
             && name.parameters.allSatisfy { parameter in
-                switch (parameters[parameter.name] ?? .unset, parameter.value) {
+                if parameter.name.isEmpty { return parameter.value == id }
+                return switch (parameters[parameter.name] ?? .unset, parameter.value) {
                 case (.unset, let value): value == nil
                 case (_, nil): false
                 case (.single(let own), let value?): own == value
@@ -56,6 +88,16 @@ struct Holding: Hashable, CustomStringConvertible {
                 }
             }
     }
+}
+
+/// What a catalog declares under one name.
+struct NaiveDeclaration {
+    /// What the name stands for; with another one it is a new kind.
+    let role: Int
+    let rules: [DependencyRule]
+    let intent: IntentDeclaration?
+    /// The collapse window, ms.
+    let collapse: Int64
 }
 
 /// One way in which a change hits a holding: the rule, and at each bound parameter or attribute
@@ -81,9 +123,8 @@ enum NaiveModel {
         _ change: Change, _ holding: Holding, attributes: [String: [String]], _ catalog: Catalog
     ) -> [NaiveHit] {
         guard let target = holding.target(in: catalog),
-            let widget = catalog.widget(kind: holding.kind)
+            let intent = holding.declaration(in: catalog).map(\.intent)
         else { return [] }
-        let intent = catalog.intent(of: widget)
         var hits: [NaiveHit] = []
         for rule in holding.rules(in: catalog) {
             guard rule.entity == change.entity, rule.operations.contains(change.operation),
@@ -132,7 +173,7 @@ enum NaiveModel {
             }
             for way in ways {
                 func name(_ parameters: Parameters) -> InvalidationTarget {
-                    guard target == .timeline else {
+                    guard target == .timeline || target == .activity else {
                         return InvalidationTarget(target, holding.kind)
                     }
                     return InvalidationTarget(
@@ -141,7 +182,7 @@ enum NaiveModel {
                 hits.append(
                     NaiveHit(
                         rule: rule, target: target, key: way.0, live: name(way.1),
-                        caughtUp: name(way.2)))
+                        caughtUp: target == .activity ? holding.whole(target) : name(way.2)))
             }
         }
         return hits
@@ -151,21 +192,11 @@ enum NaiveModel {
     /// a rule whose content, including defaults, was not there before.
     static func isRenewed(_ holding: Holding, from old: Catalog?, to new: Catalog) -> Bool {
         guard holding.target(in: new) != nil else { return false }
-        guard let old, let before = old.widget(kind: holding.kind),
-            let after = new.widget(kind: holding.kind)
+        guard let old, let before = holding.declaration(in: old),
+            let after = holding.declaration(in: new), before.role == after.role
         else { return true }
-        let wasRole = role(before.configuration)
-        if wasRole != role(after.configuration) { return true }
-        let known = contents(holding, old, before)
-        return contents(holding, new, after).contains { !known.contains($0) }
-    }
-
-    private static func role(_ configuration: WidgetConfigurationType) -> Int {
-        switch configuration {
-        case .static, .appIntent: 0
-        case .relevance: 1
-        case .control: 2
-        }
+        let known = contents(before)
+        return contents(after).contains { !known.contains($0) }
     }
 
     private struct Content: Hashable {
@@ -173,16 +204,12 @@ enum NaiveModel {
         let defaults: [ParameterValue]
     }
 
-    private static func contents(
-        _ holding: Holding, _ catalog: Catalog, _ widget: WidgetDeclaration
-    ) -> Set<Content> {
-        let rules = holding.form == .set ? widget.recommendations ?? [] : widget.dependsOn
-        let intent = catalog.intent(of: widget)
-        return Set(
-            rules.map { rule in
+    private static func contents(_ declaration: NaiveDeclaration) -> Set<Content> {
+        Set(
+            declaration.rules.map { rule in
                 let defaults = rule.match.map { match -> ParameterValue in
                     guard case .parameter(let name) = match.binding else { return .unset }
-                    return intent?.parameter(name)?.defaultValue ?? .unset
+                    return declaration.intent?.parameter(name)?.defaultValue ?? .unset
                 }
                 return Content(rule: rule, defaults: defaults)
             })

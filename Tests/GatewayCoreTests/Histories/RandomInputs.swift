@@ -62,11 +62,23 @@ enum RandomInputs {
             }
             widgets.append(.object(widget))
         }
+        var activities: [JSONValue] = []
+        let isKind = widgets.contains { $0.objectValue?["kind"] == "k3" }
+        // What is a kind in one catalog may be a type of activities in the next.
+        let types = isKind ? ["t0"] : ["t0", "k3"]
+        for type in types where random.happens(85) {
+            activities.append([
+                "type": .string(type), "attributes": ["a", "b"],
+                "dependsOn": rules(boundRules + freeRules, &random),
+                "content": ["url": "https://content"],
+            ])
+        }
         return try Catalog(
             [
                 "app": .string(app), "selfDeclared": ["h"],
                 "entities": ["E0": ["properties": ["p", "q"]], "E1": ["properties": ["p", "q"]]],
                 "intents": ["I": ["parameters": .array(parameters)]], "widgets": .array(widgets),
+                "activities": .array(activities),
             ], app: app, limits: Limits())
     }
 
@@ -108,6 +120,13 @@ enum RandomInputs {
                 RecommendationSet.Item(parameters: parameters(&random), description: "")
             }
             registration.recommendations = [RecommendationSet(kind: "k0", items: items)]
+        }
+        if random.happens(50) {
+            registration.activities = (0...random.below(2)).map { id in
+                RegisteredActivity(
+                    type: random.pick(["t0", "t0", "k3", "ghost"]), id: "\(id)",
+                    attributes: parameters(&random))
+            }
         }
         return registration
     }

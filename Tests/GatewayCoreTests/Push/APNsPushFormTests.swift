@@ -23,6 +23,31 @@ import WidgetModel
             text(try APNsPushForm(.background, app: "com.mygame")) == [
                 "apns-push-type: background", "apns-topic: com.mygame", "apns-priority: 5",
             ])
+        #expect(
+            text(try APNsPushForm(.liveactivity, app: "com.mygame")) == [
+                "apns-push-type: liveactivity", "apns-topic: com.mygame.push-type.liveactivity",
+                "apns-expiration: 29800",
+            ])
+    }
+
+    @Test func `only a push for a Live Activity has a priority of its own`() throws {
+        let form = try APNsPushForm(.liveactivity, app: "a")
+        #expect(form.at(priority: 10).priority == 10 && form.at(priority: 5).priority == 5)
+        #expect(form.at(priority: 5).at(priority: nil) == form && form.at(priority: 1) == form)
+        let background = try APNsPushForm(.background, app: "a")
+        #expect(background.at(priority: 10) == background)
+    }
+
+    @Test func `a start is stored until its own end, if that is earlier`() throws {
+        let form = try APNsPushForm(.liveactivity, app: "a")
+        for (end, expiration) in [(1_900_999, 1_900), (99_000_000, 29_800)] as [(Int64, Int64)] {
+            #expect(
+                text(form.at(priority: 10, until: end)).last == "apns-expiration: \(expiration)")
+        }
+        let unlimited = try APNsPushForm(.liveactivity, app: "a", priority: nil, lifetime: nil)
+        #expect(text(unlimited.at(priority: 5, until: 9_000)).last == "apns-expiration: 9")
+        let unstored = try APNsPushForm(.liveactivity, app: "a", priority: nil, lifetime: 0)
+        #expect(text(unstored.at(priority: 5, until: 9_000)).last == "apns-expiration: 0")
     }
 
     @Test func `an expiration is in seconds, and counts from now`() throws {
@@ -41,6 +66,8 @@ import WidgetModel
         #expect(try payload(.widgets) == #"{"aps":{"content-changed":true}}"#)
         #expect(try payload(.controls) == #"{"aps":{"content-changed":true}}"#)
         #expect(try payload(.background) == #"{"aps":{"content-available":1}}"#)
+        // Each push for a Live Activity has its own.
+        #expect(try payload(.liveactivity) == "")
     }
 
     @Test func `what APNs would refuse is refused here`() {
@@ -61,6 +88,8 @@ import WidgetModel
         #expect(fault(priority: 7) == .priority)
         #expect(fault(.background) == .priority && fault(.background, priority: 10) == .priority)
         #expect(fault(.background, priority: 5) == nil)
+        #expect(fault(.liveactivity, priority: 1) == .priority)
+        #expect([nil, 5, 10].allSatisfy { fault(.liveactivity, priority: $0) == nil })
         #expect(fault(lifetime: -1) == .lifetime && fault(lifetime: 2_592_001) == .lifetime)
         let most = String(repeating: "é", count: 32)
         #expect(fault(collapseID: most) == nil && fault(collapseID: most + "a") == .collapseID)

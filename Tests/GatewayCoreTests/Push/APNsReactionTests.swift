@@ -62,6 +62,21 @@ import Testing
         #expect(Self.reaction(400, reason) == Self.badRequest)
     }
 
+    @Test(arguments: ["BadChannelId", "MissingChannelId", "MissingPushType"])
+    func `400 with an incomplete push to a channel is a fault of ours`(reason: String) {
+        #expect(Self.reaction(400, reason) == Self.badRequest)
+    }
+
+    @Test func `400 ChannelNotRegistered drops the channel`() {
+        #expect(Self.reaction(400, "ChannelNotRegistered") == APNsReaction(.dropAddress))
+    }
+
+    @Test(arguments: [(400, "FeatureNotEnabled"), (403, "TopicMismatch")])
+    func `an app whose channels are refused keeps its other pushes`(status: Int, reason: String) {
+        let reaction = Self.reaction(status, reason)
+        #expect(reaction == APNsReaction(.quarantineAddress, alert: .topicRefused))
+    }
+
     @Test func `400 TopicDisallowed stops the topic`() {
         let reaction = Self.reaction(400, "TopicDisallowed")
         #expect(reaction == APNsReaction(.stop(.topic), alert: .topicRefused))

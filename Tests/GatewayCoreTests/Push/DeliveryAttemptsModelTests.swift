@@ -67,10 +67,12 @@ struct DeliveryHistory {
     private var told: [UInt64: Told] = [:]
     /// The sequence up to which any address, also one that is gone, took a push.
     private var accepted: UInt64 = 0
+    /// The timestamp of the last push.
+    private var stamp: Int64 = 0
 
     init(seed: UInt64) {
         random = SplitMix64(seed: seed)
-        budget = PushBudget(.init(), now: 0)
+        budget = PushBudget(.init())
         register()
     }
 
@@ -288,6 +290,9 @@ struct DeliveryHistory {
         let isRepeat = told[id].map { ($0.taken.max() ?? 0) >= latest } ?? false
         told[id]?.underWay = (head, isRepeat, false)
         attempts.began(id, at: head, since: 0)
+        let next = attempts.stamped(wall: Int64(random.below(1_000)))
+        expect(next > stamp, "timestamps rise")
+        stamp = next
     }
 
     private mutating func check(_ id: UInt64) {

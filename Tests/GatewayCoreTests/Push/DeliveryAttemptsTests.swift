@@ -379,6 +379,53 @@ import WidgetModel
         #expect(attempts.next(now: 80_000) == .push(address: 1))
     }
 
+    @Test func `a push that makes no client answer is not repeated`() {
+        var attempts = Self.attempts()
+        attempts.polled()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        attempts.began(1, at: 5, since: 0)
+        attempts.delivered(1, now: 0, awaits: false)
+        #expect(attempts.isOwed && attempts.next(now: .max) == .rest)
+        attempts.changed(at: 6, urgency: .normal, now: 1)
+        #expect(attempts.next(now: 1) == .push(address: 1) && attempts.unsaid(at: 1) == 5)
+    }
+
+    @Test func `to what has ended nothing is pushed, whatever is registered or configured`() {
+        var attempts = Self.attempts()
+        attempts.changed(at: 5, urgency: .normal, now: 0)
+        attempts.began(1, at: 5, since: 0)
+        attempts.delivered(1, now: 0, awaits: false, ends: true)
+        attempts.register([1])
+        attempts.setUsable(1, false)
+        let isMended = attempts.mended(1)
+        #expect(isMended)
+        attempts.setUsable(1, true)
+        attempts.setConfigured(1, false)
+        attempts.setConfigured(1, true)
+        attempts.askAgain()
+        attempts.forgetPositions(head: 3, now: 1)
+        attempts = DeliveryAttempts(attempts.saved(now: 1, wall: 0), now: 1, wall: 0)
+        attempts.changed(at: 9, urgency: .high, now: 1)
+        #expect(attempts.isOwed && attempts.next(now: .max) == .rest)
+        // Another token is of another activity.
+        attempts.register([2, 1])
+        #expect(attempts.addresses.map(\.hasEnded) == [false, true])
+        #expect(attempts.next(now: 1) == .push(address: 2))
+    }
+
+    @Test func `timestamps rise, also where the clock is set back or the program starts anew`() {
+        var attempts = Self.attempts()
+        var stamps: [Int64] = []
+        for second in [100, 100, 250, 90, 251, .max, .min] as [Int64] {
+            stamps.append(attempts.stamped(wall: second))
+            attempts = DeliveryAttempts(attempts.saved(now: 0, wall: 0), now: 0, wall: 0)
+        }
+        #expect(stamps == [100, 161, 250, 311, 372, .max, .max])
+        // What is never pushed with a timestamp gets none.
+        let other = Self.attempts().saved(now: 0, wall: 0)
+        #expect(DeliveryAttempts(other, now: 0, wall: 0).stamp == 0)
+    }
+
     @Test func `a lost tail makes everything owed again`() {
         var attempts = Self.attempts()
         attempts.changed(at: 50, urgency: .normal, now: 0)

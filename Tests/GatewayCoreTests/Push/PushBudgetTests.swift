@@ -9,60 +9,110 @@ import WidgetModel
     static let minute: Int64 = 60_000
     static let a = PushBudget.Kind(1)
     static let b = PushBudget.Kind(2, interval: 60 * minute)
+    static let allowed = PushBudget.Verdict.push(from: .widgets)
 
     @Test func `a kind is the reason for a push again after its interval`() {
-        var budget = PushBudget(.init(), now: 0)
-        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0) == .push)
+        var budget = PushBudget(.init())
+        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0) == Self.allowed)
         // Urgency lets it borrow pushes, but does not shorten intervals.
         for urgency in Urgency.allCases {
             let verdict = budget.ask(.widgets, stale: [Self.a], urgency: urgency, now: 1)
             #expect(verdict == .withhold(until: 5 * Self.minute))
         }
         let due = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 5 * Self.minute)
-        #expect(due == .push)
+        #expect(due == Self.allowed)
     }
 
     @Test func `what one kind waits for does not delay another`() {
-        var budget = PushBudget(.init(), now: 0)
-        #expect(budget.ask(.widgets, stale: [Self.b], urgency: .normal, now: 0) == .push)
-        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 1) == .push)
+        var budget = PushBudget(.init())
+        #expect(budget.ask(.widgets, stale: [Self.b], urgency: .normal, now: 0) == Self.allowed)
+        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 1) == Self.allowed)
     }
 
     @Test func `what is withheld rides on the next push and has its interval from there`() {
-        var budget = PushBudget(.init(), now: 0)
+        var budget = PushBudget(.init())
         _ = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0)
         let withheld = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: Self.minute)
         #expect(withheld == .withhold(until: 5 * Self.minute))
         let riding = budget.ask(
             .widgets, stale: [Self.a, Self.b], urgency: .normal, now: 2 * Self.minute)
-        #expect(riding == .push)
+        #expect(riding == Self.allowed)
         let again = budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 5 * Self.minute)
         #expect(again == .withhold(until: 7 * Self.minute))
     }
 
-    @Test func `each channel has a count of its own`() {
-        var budget = PushBudget(.init(), now: 0)
-        var counts: [APNsPushType: Int] = [:]
+    @Test func `each account has a count of its own`() {
+        var budget = PushBudget(.init())
+        var counts: [PushBudget.Account: Int] = [:]
         for channel in APNsPushType.allCases {
             for _ in 0..<100 {
                 let verdict = budget.ask(channel, stale: [], urgency: .high, now: 0)
-                if verdict == .push { counts[channel, default: 0] += 1 }
+                if case .push(let account) = verdict { counts[account, default: 0] += 1 }
             }
         }
-        #expect(counts == [.widgets: 9, .controls: 9, .background: 3])
+        #expect(
+            counts == [
+                .widgets: 9, .controls: 9, .background: 3, .activities: 10, .quietActivities: 30,
+            ])
+    }
+
+    @Test func `a Live Activity is shown at once while that is allowed, and quietly after that`() {
+        var budget = PushBudget(.init())
+        func ask(_ urgency: Urgency, isStart: Bool = false, now: Int64 = 0) -> PushBudget.Verdict {
+            budget.ask(
+                .liveactivity, isStart: isStart, stale: [Self.a], urgency: urgency, now: now)
+        }
+        for urgency in [Urgency.veryLow, .low] {
+            #expect(ask(urgency) == .push(from: .quietActivities))
+        }
+        for _ in 0..<6 { #expect(ask(.normal) == .push(from: .activities)) }
+        #expect(ask(.normal) == .push(from: .quietActivities))
+        for _ in 0..<2 { #expect(ask(.high) == .push(from: .activities)) }
+        for _ in 0..<2 { #expect(ask(.high, isStart: true) == .push(from: .activities)) }
+        // 231 pushes a day refill the account: one in 374,026 ms. No start is sent quietly.
+        #expect(ask(.high, isStart: true) == .withhold(until: 374_026))
+        #expect(ask(.low, isStart: true) == .withhold(until: 1_870_130))
+        for _ in 0..<27 { #expect(ask(.high) == .push(from: .quietActivities)) }
+        // 1,411 pushes a day refill the other: one in 61,234 ms.
+        #expect(ask(.high) == .withhold(until: 61_234))
+        #expect(ask(.high, now: 61_233) == .withhold(until: 61_234))
+        #expect(ask(.high, now: 61_234) == .push(from: .quietActivities))
+    }
+
+    @Test func `what is given back, counted or limited anew concerns one account`() {
+        var budget = PushBudget(.init())
+        func left(_ account: PushBudget.Account) -> Int64? {
+            budget.saved(now: 0, wall: 0).credits[account].map { $0 / 86_400_000 }
+        }
+        for urgency in [Urgency.low, .high] {
+            _ = budget.ask(.liveactivity, stale: [], urgency: urgency, now: 0)
+        }
+        budget.giveBack(.quietActivities, before: [], isCounted: true, now: 0)
+        #expect(left(.activities) == 9 && left(.quietActivities) == 29)
+        budget.giveBack(.quietActivities, before: [], isCounted: false, now: 0)
+        budget.count(.liveactivity, pushed: [Self.a], now: 0)
+        #expect(left(.activities) == 8 && left(.quietActivities) == 30)
+        #expect(left(.widgets) == 9 && budget.savings(.liveactivity, now: 0).left == 8)
+        // A Live Activity has no interval.
+        #expect(budget.ask(.widgets, stale: [Self.a], urgency: .low, now: 0) == Self.allowed)
+        var terms = PushBudget.Terms()
+        terms[.activities] = .init(perDay: 100, burst: 5, reserve: 0)
+        terms[.controls] = .init(perDay: 2, burst: 1, reserve: 0)
+        budget.adopt(terms, now: 0)
+        #expect(left(.activities) == 4 && left(.controls) == 1 && left(.quietActivities) == 30)
     }
 
     @Test func `kinds beyond the bound are forgotten oldest first`() {
         var terms = PushBudget.Terms()
-        terms.widgets = .init(perDay: 10_000, burst: 10_000, reserve: 0)
-        var budget = PushBudget(terms, now: 0)
+        terms[.widgets] = .init(perDay: 10_000, burst: 10_000, reserve: 0)
+        var budget = PushBudget(terms)
         let kinds = (0...PushBudget.kindsMax).map { PushBudget.Kind(UInt64($0)) }
         for kind in kinds {
-            #expect(budget.ask(.widgets, stale: [kind], urgency: .normal, now: 0) == .push)
+            #expect(budget.ask(.widgets, stale: [kind], urgency: .normal, now: 0) == Self.allowed)
         }
         #expect(budget.saved(now: 0, wall: 0).pushed.count == PushBudget.kindsMax)
-        #expect(budget.ask(.widgets, stale: [kinds[0]], urgency: .normal, now: 1) == .push)
-        #expect(budget.ask(.widgets, stale: [kinds[9]], urgency: .normal, now: 1) != .push)
+        #expect(budget.ask(.widgets, stale: [kinds[0]], urgency: .normal, now: 1) == Self.allowed)
+        #expect(budget.ask(.widgets, stale: [kinds[9]], urgency: .normal, now: 1) != Self.allowed)
     }
 
     @Test(arguments: [
@@ -70,22 +120,24 @@ import WidgetModel
         (.min, 0),
     ])
     func `of a clock that was set no more than a day is believed`(jump: Int64, away: Int64) {
-        var budget = PushBudget(.init(), now: 0)
+        var budget = PushBudget(.init())
         for _ in 0..<9 { _ = budget.ask(.widgets, stale: [], urgency: .high, now: 0) }
         _ = budget.ask(.controls, stale: [], urgency: .high, now: 0)
         let saved = budget.saved(now: 0, wall: 0)
         let read = PushBudget(saved, .init(), now: 777, wall: jump)
         let credit = min(away * 40, 9 * 86_400_000)
-        #expect(read.saved(now: 777, wall: 0).widgets == credit)
+        #expect(read.saved(now: 777, wall: 0).credits[.widgets] == credit)
     }
 
     @Test func `what was persisted is bounded by the terms it comes back to`() {
         let saved = PushBudget.Saved(
-            savedAt: 0, widgets: .max, controls: .min, background: -1,
+            savedAt: 0, credits: [.widgets: .max, .controls: .min, .background: -1],
             pushed: (0..<1_000).map { .init(kind: $0, age: $0 % 2 == 0 ? .max : .min) })
         let read = PushBudget(saved, .init(), now: .min, wall: 0).saved(now: .min, wall: 0)
-        #expect(read.widgets == 9 * 86_400_000)
-        #expect(read.controls == 0 && read.background == 0)
+        #expect(read.credits[.widgets] == 9 * 86_400_000 as Int64)
+        #expect(read.credits[.controls] == 0 && read.credits[.background] == 0)
+        // An account that nothing was counted to is full, and need not be kept.
+        #expect(read.credits[.activities] == nil && read.credits[.quietActivities] == nil)
         #expect(read.pushed.count == PushBudget.kindsMax)
     }
 
@@ -96,12 +148,12 @@ import WidgetModel
     func `random questions agree with a model that remembers every push`(seed: Int) throws {
         var random = SplitMix64(seed: UInt64(seed))
         var terms = PushBudget.Terms()
-        terms.widgets = .init(
+        terms[.widgets] = .init(
             perDay: random.pick([3, 48]), burst: 1 + random.below(9), reserve: random.below(5))
         let kinds = (0..<5).map {
             PushBudget.Kind($0, interval: random.pick([0, 1, 5, 90, 1_440]) * Self.minute)
         }
-        var budget = PushBudget(terms, now: 0)
+        var budget = PushBudget(terms)
         var persisted = budget
         // The lag of the persisted budget's monotonic clock, in milliseconds.
         var lag: Int64 = 0
@@ -129,7 +181,9 @@ import WidgetModel
             let urgency = isDue ? .normal : random.pick(Urgency.allCases)
             let verdict = budget.ask(.widgets, stale: asked, urgency: urgency, now: now)
             let twin = persisted.ask(.widgets, stale: asked, urgency: urgency, now: now - lag)
-            if isDue { #expect(verdict == .push, "what was withheld goes when it was said to") }
+            if isDue {
+                #expect(verdict == Self.allowed, "what was withheld goes when it was said to")
+            }
             switch (verdict, twin) {
             case (.push, .push):
                 // At least one kind in it was not pushed within its interval.
@@ -152,7 +206,7 @@ import WidgetModel
         #expect(!pushes.isEmpty)
         for (place, push) in pushes.enumerated() {
             let window = pushes[place...].prefix { $0.at - push.at < PushAllowanceTests.day }
-            #expect(window.count <= terms.widgets.perDay)
+            #expect(window.count <= terms[.widgets].perDay)
         }
     }
 }

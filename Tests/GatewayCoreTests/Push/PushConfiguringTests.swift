@@ -179,7 +179,7 @@ import WidgetModel
         small.scheduler.registered(device(), app: "app", now: small.now)
         #expect(try pushes(&small, 3) == 3)
         let few = terms {
-            $0.budget.widgets = PushAllowance.Terms(perDay: 20, burst: 3, reserve: 1)
+            $0.budget[.widgets] = PushAllowance.Terms(perDay: 20, burst: 3, reserve: 1)
         }
         configure(&small, few)
         // A third of the previous budget is spent, and so is a third of the new one.

@@ -174,6 +174,78 @@ import WidgetModel
         #expect(next.contains(5_000))
     }
 
+    @Test func `the sources of an app take turns, and for one that fails no other waits`() throws {
+        func source(_ type: String, of app: String = "a") -> PushQueue.Route {
+            .init(app: app, host: nil, source: type)
+        }
+        var queue = PushQueue()
+        for slot in 0..<20 { queue.wait(slot, for: source("x")) }
+        queue.wait(100, for: source("y"))
+        var begun: [Int] = []
+        while let slot = queue.next() {
+            queue.began(source(slot < 100 ? "x" : "y"))
+            begun.append(slot)
+        }
+        #expect(begun.count == PushScheduler.questionsPerApp && begun.contains(100))
+        #expect(!queue.hasRoom(source("y"), isManual: true))
+        // Another app has places of its own.
+        queue.wait(200, for: source("x", of: "b"))
+        #expect(queue.next() == 200)
+        // Both wait for a place, and have a turn when there is one.
+        queue.wait(101, for: source("y"))
+        #expect(queue.next() == nil)
+        queue.pause(source("x"))
+        queue.ended(source("y"))
+        #expect(queue.next() == 101 && queue.next() == nil)
+        #expect(!queue.hasRoom(source("x")) && queue.hasRoom(source("x"), isManual: true))
+        queue.resume(source("x"))
+        let slot = queue.next()
+        let last = try #require(slot)
+        #expect(last < 20 && queue.questionsUnderWay == 15)
+    }
+
+    @Test func `questions of one app and pushes of another take turns`() throws {
+        let question = PushQueue.Route(app: "a", host: nil, source: "x")
+        let push = PushQueue.Route(app: "b", host: nil)
+        var queue = PushQueue()
+        for slot in 0..<30 {
+            queue.wait(slot, for: question)
+            queue.wait(100 + slot, for: push)
+        }
+        var pushes = 0
+        var asked: [Int] = []
+        // All places are taken, and one after the other becomes free.
+        for place in 1...10 {
+            while pushes < place {
+                let next = queue.next()
+                let slot = try #require(next)
+                if slot < 100 {
+                    queue.began(question)
+                    asked.append(slot)
+                } else {
+                    queue.began(push)
+                    pushes += 1
+                }
+            }
+            #expect(abs(asked.count - pushes) <= 1)
+        }
+    }
+
+    @Test func `sources that wait for a place have it in the order in which they came`() {
+        func source(_ type: String) -> PushQueue.Route { .init(app: "a", host: nil, source: type) }
+        var queue = PushQueue()
+        for _ in 0..<PushScheduler.questionsPerApp { queue.began(source("x")) }
+        for (slot, type) in ["f", "b", "e", "a", "d", "c"].enumerated() {
+            queue.wait(slot, for: source(type))
+        }
+        #expect(queue.next() == nil)
+        queue.ended(source("x"))
+        queue.ended(source("x"))
+        var turns: [Int?] = []
+        for _ in 0..<6 { turns.append(queue.next()) }
+        #expect(turns == [0, 1, 2, 3, 4, 5])
+    }
+
     @Test func `a person may use a host's whole share, and no more`() throws {
         var small = try Self.scheduler(20) { $0.webhooksMax = 32 }
         try small.change("1", urgency: .high)

@@ -258,6 +258,7 @@ struct PushHistory {
             }
             if let token, owners[token] == key.client { owners[token] = nil }
         case .disabled: violation = "a webhook appeared"
+        case .sourceFailed: violation = "a Live Activity appeared"
         }
     }
 

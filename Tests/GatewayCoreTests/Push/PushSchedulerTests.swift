@@ -201,6 +201,30 @@ import WidgetModel
         #expect(drops == ["heir"])
     }
 
+    @Test func `a broadcast channel belongs to one client and to its own environment`() throws {
+        var small = try SmallPushScheduler()
+        func register(_ channel: String, _ name: String) {
+            let activity = RegisteredActivity(
+                type: "A", id: "1", attributes: ["a": .single("1")],
+                delivery: .apns(.init(pushType: "liveactivity", token: "", channel: channel)))
+            small.scheduler.registered(
+                device([], named: name, delivery: [.stream], activities: [activity]), app: "app",
+                now: small.now)
+        }
+        register("AAAA", "one")
+        register("BBBB", "two")
+        #expect(small.scheduler.takeActions().isEmpty)
+        try small.change("1")
+        let orders = small.orders()
+        #expect(Set(orders.map(\.client.client)) == ["one", "two"])
+        #expect(orders.map(\.mayTryOtherEnvironment) == [false, false])
+        register("AAAA", "heir")
+        let drops = small.scheduler.takeActions().compactMap {
+            if case .drop(let key, _) = $0 { key.client } else { nil }
+        }
+        #expect(drops == ["one"])
+    }
+
     @Test func `the other environment is tried once, and the one that worked stays`() throws {
         var small = try SmallPushScheduler()
         small.scheduler.registered(device(), app: "app", now: small.now)

@@ -27,10 +27,15 @@ struct SmallPushScheduler {
     }
 
     /// Returns a catalog with a kind `k` that depends on the item its parameter `a` names and has
-    /// recommendations that depend on the entity `F`, a kind `l` that depends on `F`, and a control
-    /// `c` on items.
-    static func catalog(also extra: [JSONValue] = []) throws -> Catalog {
+    /// recommendations that depend on the entity `F`, a kind `l` that depends on `F`, a control `c`
+    /// on items, and types `A` and `B` of Live Activities on items.
+    static func catalog(
+        also extra: [JSONValue] = [], content: String = "https://content"
+    ) throws -> Catalog {
         let item: JSONValue = ["entity": "E", "match": ["id": "$a"]]
+        let activities = ["A", "B"].map {
+            activityDeclaration([item], type: $0, content: content)
+        }
         return try GatewayCoreTests.catalog(
             [
                 kind([item], recommendations: [["entity": "F"]]),
@@ -39,12 +44,13 @@ struct SmallPushScheduler {
                     "kind": "c", "configuration": "control", "intent": "I",
                     "dependsOn": [item],
                 ],
-            ] + extra)
+            ] + extra, activities: activities)
     }
 
-    mutating func put(also extra: [JSONValue] = []) throws {
+    mutating func put(also extra: [JSONValue] = [], content: String = "https://content") throws {
         head += 1
-        apply(.catalog(decider.install(try Self.catalog(also: extra), at: head)))
+        let catalog = try Self.catalog(also: extra, content: content)
+        apply(.catalog(decider.install(catalog, at: head)))
     }
 
     mutating func change(_ id: String? = nil, entity: String = "E", urgency: Urgency = .normal)
@@ -55,10 +61,29 @@ struct SmallPushScheduler {
         apply(.change(decision, cause: nil), urgency: urgency)
     }
 
-    mutating func apply(_ body: LogEntry.Body, urgency: Urgency = .normal) {
+    /// Starts an activity that shows the item `1` on the clients of an account.
+    mutating func start(
+        _ id: String, type: String = "A", account: String = "42", urgency: Urgency = .normal,
+        ttl: Int64 = 900, acceptedAt: Int64 = 7
+    ) throws {
+        head += 1
+        let start = try ActivityStart(
+            [
+                "id": .string(id), "type": .string(type),
+                "attribute": .string("account:" + account), "attributes": ["a": "1"],
+                "alert": ["title": "t"], "urgency": .string(urgency.rawValue),
+                "ttl": .integer(ttl),
+            ], limits: Limits())
+        apply(.start(start), urgency: urgency, acceptedAt: acceptedAt)
+    }
+
+    mutating func apply(
+        _ body: LogEntry.Body, urgency: Urgency = .normal, acceptedAt: Int64 = 7
+    ) {
         scheduler.apply(
             LogEntry(
-                sequence: head, app: "app", acceptedAt: 7, urgency: urgency, body: body), now: now)
+                sequence: head, app: "app", acceptedAt: acceptedAt, urgency: urgency, body: body),
+            now: now)
     }
 
     /// The ids that the streams of clients have; others have sent everything.
@@ -97,12 +122,16 @@ struct SmallPushScheduler {
     }
 
     /// Kills the gateway and starts it again, with the clients that are registered.
-    mutating func restart(_ records: [ClientRecord]) {
-        scheduler = PushScheduler(scheduler.shard.withoutStreams, terms: terms, hash: testHash)
+    ///
+    /// - Parameter heard: Their contact with another gateway meanwhile.
+    mutating func restart(_ records: [ClientRecord], heard: PushScheduler.Evidence = .none) {
+        scheduler = PushScheduler(
+            scheduler.shard.withoutStreams, terms: terms, hash: testHash, starts: scheduler.starts)
         for record in records {
             let state = saved[ClientKey(app: "app", client: record.client)]
             scheduler.restore(
-                record, app: "app", state, clear: state == nil ? 0 : clear, now: now, wall: now)
+                record, app: "app", state, clear: state == nil ? 0 : clear, heard: heard, now: now,
+                wall: now)
         }
         scheduler.lookAtRestored(now: now)
     }
@@ -135,13 +164,16 @@ func apns(
 func device(
     _ ids: [String] = ["1"], named name: String = "device",
     delivery: [DeliveryAddress] = [apns()], recommendations: [RecommendationSet] = [],
-    controls: [PlacedControl] = [], confirmed: [String: UInt64] = [:], since: UInt64 = 1,
-    addressedAt: Int64 = 0
+    controls: [PlacedControl] = [], activities: [RegisteredActivity] = [],
+    starts: [ActivityStartAddress] = [], attributes: [String: [String]] = [:],
+    confirmed: [String: UInt64] = [:], since: UInt64 = 1, addressedAt: Int64 = 0
 ) -> ClientRecord {
     ClientRecord(
         client: name,
         registration: ClientRegistration(
             platform: "iOS", widgets: ids.map { widget(["a": .single($0)]) },
-            recommendations: recommendations, controls: controls, delivery: delivery),
-        attributes: .init(), confirmed: confirmed, since: since, addressedAt: addressedAt)
+            recommendations: recommendations, controls: controls, delivery: delivery,
+            activities: activities, activityStarts: starts),
+        attributes: ClientAttributes(own: attributes), confirmed: confirmed, since: since,
+        addressedAt: addressedAt)
 }

@@ -1,3 +1,4 @@
+import CatalogModel
 import GatewayCore
 import GatewayPush
 import GatewayStorage
@@ -33,6 +34,10 @@ import WidgetModel
                 key, .patch(["attributes": ["account": "2"]]), by: .backend)
             #expect(registry.record(key)?.addressedAt == addressed)
             #expect(registry.record(key)?.since == 1)
+            // Apps state these again and again, and no webhook works again by that.
+            _ = try await clients.register(
+                key, .patch(["activities": [["type": "T", "id": "1"]]]), by: .backend)
+            #expect(registry.record(key)?.addressedAt == addressed)
             _ = try await clients.register(
                 key, .patch(["delivery": [["type": "stream"]]]), by: .backend)
             #expect(registry.record(key)?.addressedAt == addressed + 5_000)
@@ -90,6 +95,32 @@ import WidgetModel
             for registrar in [.backend, client] {
                 _ = try await clients.register(key, .patch(webhook), by: registrar)
             }
+        }
+    }
+
+    @Test func `a source of content that can never be asked is a fault of a new catalog`()
+        async throws
+    {
+        func catalog(_ urls: String...) throws -> Catalog {
+            let activities = urls.enumerated().map { place, url -> JSONValue in
+                ["type": .string("T\(place)"), "content": ["url": .string(url)]]
+            }
+            return try Catalog(
+                ["app": "app", "widgets": [], "activities": .array(activities)], app: "app",
+                limits: Limits())
+        }
+        try await fixture { fixture in
+            let clients = fixture.engine.clients
+            let bad = try catalog("https://a.test/", "https://10.0.0.1/", "https://u@a.test/")
+            #expect(
+                clients.contentFaults(of: bad, replacing: nil).list.map(\.place)
+                    == ["activities[1].content.url", "activities[2].content.url"])
+            let known = try catalog("https://10.0.0.1/")
+            #expect(
+                clients.contentFaults(of: bad, replacing: known).list.map(\.place)
+                    == ["activities[2].content.url"])
+            clients.permitWebhooks(in: [try #require(AddressRange("10.0.0.0/8"))])
+            #expect(clients.contentFaults(of: bad, replacing: nil).list.count == 1)
         }
     }
 

@@ -152,4 +152,67 @@ import WidgetModel
         #expect(reloaded.widgets.map(\.fresh) == [false, false])
         try await fixture.stop()
     }
+
+    @Test func `only its pushes say what an activity with a token shows`() async throws {
+        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
+        try await fixture.putCatalog(StreamFixture.battles)
+        _ = try await fixture.engine.clients.register(
+            key,
+            .document([
+                "platform": "iOS",
+                "activities": [
+                    [
+                        "type": "Battle", "id": "7", "attributes": ["hero": "panda"],
+                        "delivery": ["type": "apns", "pushType": "liveactivity", "token": "aa"],
+                    ]
+                ],
+            ]), by: .backend)
+        func battle() async throws -> ExplainedItem? {
+            try await explainer(fixture).client(key)?.activities?.first
+        }
+        #expect(try await battle()?.fresh == true)
+        let sequence = try await fixture.change("Character", "panda")
+        try await fixture.engine.clients.acknowledge(
+            key, at: sequence, in: fixture.cursors.epoch, recommendations: [], rebuilt: [])
+        let stale = try #require(try await battle())
+        #expect(stale.fresh == false && stale.stale?.sequence == sequence)
+        #expect(stale.outcome == "withheld" && stale.reason == "under-way")
+        try await fixture.stop()
+    }
+
+    @Test func `an activity is explained with its state, and one of an unknown type sleeps`()
+        async throws
+    {
+        let fixture = try StreamFixture(clock: clock.gateway)
+        try await fixture.putCatalog(StreamFixture.battles)
+        try await fixture.register("phone")
+        _ = try await fixture.engine.clients.register(
+            key,
+            .document([
+                "platform": "iOS",
+                "activities": [
+                    [
+                        "type": "Battle", "id": "7", "attributes": ["hero": "panda"],
+                        "channel": "bWF0Y2g=",
+                    ], ["type": "Race", "id": "8"],
+                ],
+            ]), by: .backend)
+        func explained() async throws -> ExplainedClient {
+            try #require(try await explainer(fixture).client(key))
+        }
+        let before = try await explained()
+        #expect(before.activities?.map(\.type) == ["Battle", "Race"])
+        #expect(before.activities?.map(\.fresh) == [true, nil])
+        #expect(before.activities?.map(\.sleeps) == [nil, true])
+        #expect(before.activities?.map(\.channel) == [nil, nil], "nothing has told of it yet")
+        #expect(before.warnings?.map(\.place) == ["activities[1].type"])
+        _ = try await fixture.change("Character", "tiger")
+        #expect(try await explained().activities?.map(\.fresh) == [true, nil])
+        let sequence = try await fixture.change("Character", "panda")
+        let battle = try #require(try await explained().activities?.first)
+        #expect(battle.fresh == false && battle.stale?.sequence == sequence)
+        #expect(battle.outcome == "unreachable" && battle.reason == "awaits-client")
+        #expect(try await listed(fixture).stale == 1)
+        try await fixture.stop()
+    }
 }

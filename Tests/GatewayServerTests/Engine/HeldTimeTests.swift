@@ -84,7 +84,7 @@ import WidgetModel
         push.start(
             PushLoop.Dependencies(
                 store: fixture.store, drop: { _, _ in },
-                sender: { _ in pushes }, acceptTime: { _ in nil }))
+                sender: { _, _ in pushes }, acceptTime: { _ in nil }))
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
@@ -118,7 +118,7 @@ import WidgetModel
         push.start(
             PushLoop.Dependencies(
                 store: fixture.store, drop: { _, _ in },
-                sender: { _ in pushes }, acceptTime: { _ in nil }, mayPush: { lease.holds }))
+                sender: { _, _ in pushes }, acceptTime: { _ in nil }, mayPush: { lease.holds }))
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
@@ -169,7 +169,7 @@ import WidgetModel
         push.start(
             PushLoop.Dependencies(
                 store: fixture.store, drop: { _, _ in },
-                sender: { _ in pushes }, acceptTime: { _ in nil }))
+                sender: { _, _ in pushes }, acceptTime: { _ in nil }))
         try await fixture.putCatalog()
         let cursor = try await fixture.register("phone")
         let reader = try await fixture.open(try fixture.admit("phone", since: cursor))

@@ -180,7 +180,7 @@ extension Oracle {
             place.toldSets = max(place.toldSets, push.position)
             place.mayAllUntil = .min
             (place.failures, place.retryAt, place.acceptedAt) = (0, 0, now)
-            if !push.address.isWebhook { client.pushedAt = now }
+            if !push.address.isWebhook, !push.address.isActivity { client.pushedAt = now }
             for (item, _) in here where push.notice.matches(item) {
                 place.left[item] = nil
                 client.reported[item] = max(client.reported[item] ?? 0, push.position)
@@ -189,7 +189,10 @@ extension Oracle {
             for sort in Set(here.map(\.item).filter { push.notice.matches($0) }.map(\.sort)) {
                 let isRepeat = repeated.contains(sort) && !reasons.contains { $0.item.sort == sort }
                 let repeats = (place.unanswered[sort]?.repeats ?? 0) + (isRepeat ? 1 : 0)
-                place.unanswered[sort] = (now, repeats, push.notice.all)
+                // No activity answers a push to it.
+                if !push.address.isActivity {
+                    place.unanswered[sort] = (now, repeats, push.notice.all)
+                }
             }
             let isDelayed = !client.streams.isEmpty || now <= client.streamAt + 2 * Self.grace
             for reason in reasons where !push.notice.all && push.notice.matches(reason.item) {
@@ -222,7 +225,9 @@ extension Oracle {
         at place: Place, isRepeat: Bool
     ) {
         if isRepeat { return }
-        let streams = client.streams.values.filter { $0.kinds == nil }
+        let streams = client.streams.values.filter {
+            $0.kinds == nil && !push.address.isActivity
+        }
         let ends = reasons.flatMap { reason in
             reason.hits.map { hit -> Int64 in
                 if hit.isVoid { return .min }
@@ -325,23 +330,27 @@ extension Oracle {
         let item = holding.item
         let places = holding.route.compactMap { client.places[$0] }
         guard let first = places.first else { return }
+        let isPushed = client.isPushed(item)
         let known = max(
-            client.confirmation(of: item), client.since[item] ?? 0, client.reported[item] ?? 0)
+            isPushed ? 0 : client.confirmation(of: item), client.since[item] ?? 0,
+            client.reported[item] ?? 0)
         let owed = hits(of: item, after: known).filter { hit in
             let wasTold = hit.isVoid || hit.sequence <= client.seen[item] ?? 0
             return hit.isRequired && !(hit.at <= first.since && wasTold)
         }
         guard let hit = owed.min(by: { $0.sequence < $1.sequence }) else { return }
-        var due = max(
-            hit.at + hit.wait, first.since + Self.grace, client.streamAt + Self.grace,
-            restartedAt + Self.grace, client.pushedAt + Self.interval)
-        for stream in client.streams.values where stream.covers(item) {
+        var due = max(hit.at + hit.wait, first.since + Self.grace, restartedAt + Self.grace)
+        if !isPushed {
+            due = max(due, client.streamAt + Self.grace, client.pushedAt + Self.interval)
+        }
+        for stream in client.streams.values where stream.covers(item) && !isPushed {
             guard let covered = stream.covered(hit.sequence) else { return }
             due = max(due, covered.at + Self.grace, hit.at + hit.wait + Self.grace)
             if catalog.collapses { due += Self.idInterval }
         }
         for place in places {
-            due = max(due, place.retryAt, place.acceptedAt + max(Self.interval, hit.wait))
+            let interval = isPushed ? 0 : Self.interval
+            due = max(due, place.retryAt, place.acceptedAt + max(interval, hit.wait))
         }
         // A minute at most, for changes of normal urgency.
         if clients.count > devicesPerSecond { due += 60_000 }

@@ -35,6 +35,8 @@
 /// - **Sets and floors.** An unchanged set may be told when versions of keys were forgotten, but
 ///   not when the log was. A set with other items may be told what changed since the old was
 ///   confirmed.
+/// - **Live Activities.** One with an address is owed what no push told it: no stream, poll or
+///   acknowledgement counts for it, nor does the interval. One without is as a control.
 /// - **Void epoch.** Everything is owed to every address, once, without a grace.
 /// - **Repeats.** Allowed at the times that push.md states, never required. They tell everything
 ///   that the client has not confirmed.
@@ -166,6 +168,11 @@ struct Oracle {
             var address: OracleAddress?
         }
 
+        struct Activity {
+            let hero: String
+            let address: OracleAddress?
+        }
+
         struct Offer {
             let character: String
             let builtAt: String?
@@ -177,6 +184,7 @@ struct Oracle {
         var isVouched = false
         var offer: Offer?
         var controls: [Control] = []
+        var activities: [Activity] = []
         var addresses: [OracleAddress] = []
         var osVersion = 1
 
@@ -237,11 +245,20 @@ struct Oracle {
                 let item = OracleItem(sort: .control, kind: "lamp", value: control.lamp)
                 items.append((item, control.address.map { [$0] } ?? route(\.isControls)))
             }
+            for activity in activities {
+                let item = OracleItem(sort: .activity, kind: "Battle", value: activity.hero)
+                items.append((item, activity.address.map { [$0] } ?? route(\.isActivity)))
+            }
             return items
         }
 
         func confirmation(of item: OracleItem) -> UInt64 {
             item.sort == .set ? confirmedSet : confirmed
+        }
+
+        /// Whether it is an activity with an address, as last registered.
+        func isPushed(_ item: OracleItem) -> Bool {
+            routes[item]?.contains(where: \.isActivity) ?? false
         }
     }
 
@@ -321,11 +338,13 @@ struct Oracle {
         }
         client.windowless = head
         let items = Set(client.items.map(\.item))
-        let isOwed = client.places.keys.contains { owes(client, at: $0) }
+        let hadAddress = !client.places.isEmpty
+        let isOwed = client.places.keys.contains { !$0.isActivity && owes(client, at: $0) }
         // What was owed and is removed counts as owed once it is forgotten.
         let owedRemoved = client.places.values.contains { place in
             client.since.keys.contains { item in
-                !items.contains(item) && !hits(of: item, after: bound(item, client, place)).isEmpty
+                !items.contains(item) && !client.isPushed(item)
+                    && !hits(of: item, after: bound(item, client, place)).isEmpty
             }
         }
         for address in Array(client.places.keys) {
@@ -346,11 +365,19 @@ struct Oracle {
         client.since = client.since.filter { items.contains($0.key) }
         client.seen = client.seen.filter { items.contains($0.key) }
         client.reported = client.reported.filter { items.contains($0.key) }
-        let addresses = Set(client.addresses + client.controls.compactMap(\.address))
+        let addresses = Set(
+            client.addresses + client.controls.compactMap(\.address)
+                + client.activities.compactMap(\.address))
         let mayAllUntil = client.places.values.map(\.mayAllUntil).max() ?? .min
         client.places = client.places.filter { addresses.contains($0.key) }
         for address in addresses where client.places[address] == nil {
-            let told = client.isForgotten ? 0 : client.held
+            var told = client.isForgotten ? 0 : client.held
+            // The client's first address of all covers what the client has not confirmed.
+            if address.isActivity, hadAddress,
+                let item = client.items.first(where: { $0.route == [address] })?.item
+            {
+                told = max(client.since[item] ?? 0, client.reported[item] ?? 0)
+            }
             // What is owed at a new address is not sent within the grace of a stream.
             client.places[address] = Place(
                 since: now, told: told,
@@ -538,6 +565,7 @@ struct Oracle {
 
     /// The position after which an address may be told changes of an item.
     func bound(_ item: OracleItem, _ client: Client, _ place: Place) -> UInt64 {
+        if client.isPushed(item) { return place.told }
         let left = place.left[item] ?? .max
         if item.sort == .set { return max(client.confirmedSet, min(place.toldSets, left)) }
         let told = min(place.told, client.added[item] ?? .max, left)
@@ -563,7 +591,7 @@ struct Oracle {
         for name in Array(clients.keys) {
             guard var client = clients[name] else { continue }
             let isOwed = client.items.contains { item, _ in
-                item.sort != .set
+                item.sort != .set && !client.isPushed(item)
                     && !hits(of: item, after: max(client.confirmed, client.held)).isEmpty
             }
             if !isOwed, !client.places.isEmpty { client.held = head }

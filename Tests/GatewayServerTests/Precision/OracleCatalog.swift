@@ -1,10 +1,12 @@
-/// What can become stale: a widget's timeline, a recommendation set, a kind's relevance, a control.
+/// What can become stale: a widget's timeline, a recommendation set, a kind's relevance, a control,
+/// a Live Activity.
 struct OracleItem: Sendable, Hashable, CustomStringConvertible {
-    enum Sort: Sendable, Hashable { case timeline, set, relevance, control }
+    enum Sort: Sendable, Hashable { case timeline, set, relevance, control, activity }
 
     let sort: Sort
     let kind: String
-    /// The character, lamp or account that it shows; ``every`` where all of its kind are meant.
+    /// The character, lamp or account that it shows; ``every`` where all of its kind are meant. An
+    /// activity has it as its id, too.
     let value: String
 
     static let every = "*"
@@ -39,10 +41,10 @@ struct OracleNotice: Sendable, CustomStringConvertible {
     }
 }
 
-/// The catalog of the app: five kinds, of which a few properties change.
+/// The catalog of the app: five kinds, of which a few properties change, and a type of activities.
 ///
 /// `detail` and `busy` show a character, `status` the client's account, `lamp` is a control, `boss`
-/// has relevance only; `detail` has recommendations.
+/// has relevance only; `detail` has recommendations. A `Battle` shows a character.
 struct OracleCatalog: Sendable {
     /// A catalog that differs in one place.
     enum Edit: Sendable, Hashable {
@@ -94,6 +96,7 @@ struct OracleCatalog: Sendable {
             Rule(sort: .timeline, kind: "status", entity: "Account", match: "$client.account"),
             Rule(sort: .control, kind: "lamp", entity: "Lamp", match: "$character"),
             Rule(sort: .relevance, kind: "boss", entity: "Boss", match: ""),
+            Rule(sort: .activity, kind: "Battle", entity: "Fight", match: "$hero"),
         ]
         if hasMoods {
             rules.append(
@@ -120,7 +123,7 @@ struct OracleCatalog: Sendable {
         return """
             app: \(StreamFixture.app)
             entities: { Character: { properties: [health] }, Offer: {}, News: {}, Account: {},
-              Lamp: {}, Boss: {}, Mood: {} }
+              Lamp: {}, Boss: {}, Mood: {}, Fight: {} }
             intents: { One: { parameters: [{ name: character, type: String }] } }
             widgets:
               - { kind: detail, configuration: appIntent, intent: One, families: [systemSmall],
@@ -132,6 +135,9 @@ struct OracleCatalog: Sendable {
               - { kind: lamp, configuration: control, intent: One, \(head("lamp")) }
               - { kind: boss, configuration: relevance, families: [accessoryRectangular],
                   \(head("boss")) }
+            activities:
+              - { type: Battle, attributes: [hero], content: { url: "https://battle.example/" },
+                  dependsOn: \(list("Battle")) }
             """
     }
 }

@@ -6,11 +6,14 @@ enum OracleAddress: Sendable, Hashable {
     case widgets(String)
     case background(String)
     case controls(String)
+    /// Of one Live Activity.
+    case activity(String)
     case webhook(String)
 
     var isWidgets: Bool { if case .widgets = self { true } else { false } }
     var isBackground: Bool { if case .background = self { true } else { false } }
     var isControls: Bool { if case .controls = self { true } else { false } }
+    var isActivity: Bool { if case .activity = self { true } else { false } }
     var isWebhook: Bool { if case .webhook = self { true } else { false } }
 }
 
@@ -47,6 +50,10 @@ enum OracleEvent: Sendable, Hashable {
     case addresses(String, [OracleAddress])
     /// A control of a lamp, with an address of its own or without one; removed without a lamp.
     case control(String, id: String, lamp: String?, OracleAddress? = nil)
+    /// A Live Activity of a character begins, or gets another token: it has one from its begin on,
+    /// or never.
+    case begins(String, hero: String, OracleAddress? = nil)
+    case ends(String, hero: String)
     /// A recommendation set of a character.
     case set(String, of: String, builtAtCursor: Bool)
 
@@ -75,7 +82,7 @@ enum OracleEvent: Sendable, Hashable {
     case void
     /// The client's first APNs address answers that the token is dead.
     case dies(String)
-    /// The client's first push address fails so many times.
+    /// The client's first push address, or that of an activity, fails so many times.
     case fails(String, Int)
 
     /// The event as a line of a script.
@@ -114,7 +121,7 @@ struct OracleEventSource {
     private mutating func next() -> OracleEvent {
         let name = random.pick(Self.names)
         let character = random.pick(Self.characters)
-        switch random.below(200) {
+        switch random.below(212) {
         case 0..<46:
             let (entity, id) = subject()
             return .change(entity, id)
@@ -148,13 +155,18 @@ struct OracleEventSource {
         case 191..<195: return .restart
         case 195..<196: return .void
         case 196..<198: return .dies(name)
+        case 198..<206:
+            guard character != "fox" else { return .begins(name, hero: character) }
+            let token = "\(name)\(character == "owl" ? 0 : 1)0\(random.below(2))"
+            return .begins(name, hero: character, .activity(token))
+        case 206..<210: return .ends(name, hero: character)
         default: return .fails(name, 1 + random.below(2))
         }
     }
 
     private mutating func subject() -> (entity: String, id: String) {
         let entity = random.pick([
-            "Character", "Character", "News", "Account", "Lamp", "Offer", "Mood", "Boss",
+            "Character", "Character", "News", "Account", "Lamp", "Offer", "Mood", "Boss", "Fight",
         ])
         return (entity, random.pick(entity == "Account" ? ["1", "2"] : Self.characters))
     }

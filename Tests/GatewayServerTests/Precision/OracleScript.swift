@@ -238,6 +238,35 @@ struct OracleScript: Sendable, CustomStringConvertible {
                 .change("Character", "owl"), .touch("a", .put), .restart, .pass(60_000),
             ]),
         OracleScript(
+            "an activity beside a stream whose client acknowledges",
+            [
+                .client("a", [.widgets("a1")]), .prompt("a"), .opens("a"),
+                .begins("a", hero: "panda", .activity("a001")), .burst("Fight", "panda", 2),
+                .change("Fight", "owl"), .change("Character", "panda"), .pass(60_000),
+            ]),
+        OracleScript(
+            "another token of an activity, first owed and then not",
+            [
+                .client("a"), .begins("a", hero: "panda", .activity("a001")), .fails("a", 1),
+                .change("Fight", "panda"), .polls("a"), .acks("a"),
+                .begins("a", hero: "panda", .activity("a002")), .pass(60_000),
+                .begins("a", hero: "panda", .activity("a003")), .pass(900_000),
+            ]),
+        OracleScript(
+            "an activity that was told, and a restart",
+            [
+                .client("a"), .begins("a", hero: "panda", .activity("a001")),
+                .change("Fight", "panda"), .turnover, .turnover, .restart, .pass(60_000),
+            ]),
+        OracleScript(
+            "an activity without an address, and a webhook",
+            [
+                .client("a", [.webhook("a1")]), .begins("a", hero: "panda"),
+                .change("Fight", "panda"), .polls("a"), .acks("a"), .opens("a"), .prompt("a"),
+                .change("Fight", "panda"), .pass(60_000), .ends("a", hero: "panda"),
+                .change("Fight", "panda"), .pass(60_000),
+            ]),
+        OracleScript(
             "a set that was confirmed for its client",
             [
                 .client("a", [.webhook("a1")]), .set("a", of: "panda", builtAtCursor: true),

@@ -81,6 +81,7 @@ extension OracleAddress {
             switch apns.pushType {
             case "widgets": self = .widgets(apns.token)
             case "background": self = .background(apns.token)
+            case "liveactivity": self = .activity(apns.token)
             default: self = .controls(apns.token)
             }
         }
@@ -100,6 +101,7 @@ extension OracleAddress {
         case .widgets(let token): apns("widgets", token)
         case .background(let token): apns("background", token)
         case .controls(let token): apns("controls", token)
+        case .activity(let token): apns("liveactivity", token)
         case .webhook(let host):
             ["type": "webhook", "url": .string("\(Self.scheme)\(host).example/hook")]
         }
@@ -114,6 +116,9 @@ extension OracleNotice {
         names += claims.recommendations.map { Name(sort: .set, kind: $0, value: nil) }
         names += claims.relevance.map { Name(sort: .relevance, kind: $0, value: nil) }
         names += claims.controls.map { Name(sort: .control, kind: $0, value: nil) }
+        names += claims.activities.map {
+            Name(sort: .activity, kind: $0.type, value: $0.id ?? $0.attributes.first?.value)
+        }
         self.init(all: claims.all, names: names, sequence: claims.sequence)
     }
 
@@ -125,6 +130,7 @@ extension OracleNotice {
                 case .recommendations: .set
                 case .relevance: .relevance
                 case .control: .control
+                case .activity: .activity
                 }
             return Name(sort: sort, kind: name.kind, value: name.parameters.first?.value)
         }

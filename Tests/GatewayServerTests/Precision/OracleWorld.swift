@@ -101,9 +101,9 @@ struct OracleWorld {
             configuration.streams.heartbeatSeconds = 1
             // Intervals are tried, budgets have tests of their own.
             let plenty = PushAllowance.Terms(perDay: 100_000, burst: 10_000, reserve: 0)
-            configuration.push.terms.budget.widgets = plenty
-            configuration.push.terms.budget.controls = plenty
-            configuration.push.terms.budget.background = plenty
+            for account in PushBudget.Account.allCases {
+                configuration.push.terms.budget[account] = plenty
+            }
             configuration.push.terms.interval = Oracle.interval
             configuration.push.terms.spread = PushSpread.Terms(devicesPerSecond: devicesPerSecond)
         }
@@ -114,7 +114,7 @@ struct OracleWorld {
                 store: fixture.store,
                 drop: { key, address in try await clients.drop(address, of: key) },
                 sent: { try await clients.sent(to: $0) },
-                sender: { _ in sender }, acceptTime: { _ in nil }))
+                sender: { _, _ in sender }, acceptTime: { _ in nil }))
         return (fixture, push)
     }
 
@@ -170,6 +170,15 @@ struct OracleWorld {
                 }
                 if let lamp { client.controls.append(.init(id: id, lamp: lamp, address: address)) }
             }
+        case .begins(let name, let hero, let address):
+            try await register(name, patching: ["activities"]) { client in
+                client.activities.removeAll { $0.hero == hero }
+                client.activities.append(.init(hero: hero, address: address))
+            }
+        case .ends(let name, let hero):
+            try await register(name, patching: ["activities"]) { client in
+                client.activities.removeAll { $0.hero == hero }
+            }
         case .set(let name, let character, let isBuilt):
             try await registerSet(of: name, character, isBuilt: isBuilt)
         case .opens(let name, let loop, let kinds):
@@ -215,11 +224,14 @@ struct OracleWorld {
             let address = oracle.clients[name]?.addresses.first { !$0.isWebhook }
             if let address { sender.script([.dies], at: address) }
         case .fails(let name, let count):
-            let address = oracle.clients[name]?.addresses.first
+            let client = oracle.clients[name]
+            let address =
+                client?.addresses.first ?? client?.activities.lazy.compactMap(\.address).first
             if let address { sender.script(Array(repeating: .fails, count: count), at: address) }
         }
         return switch event {
-        case .touch, .adds, .removes, .moves, .addresses, .control, .set: .registration
+        case .touch, .adds, .removes, .moves, .addresses, .control, .begins, .ends, .set:
+            .registration
         default: .other
         }
     }
@@ -560,6 +572,15 @@ extension Oracle.Client {
                         "parameters": parameters(control.lamp),
                     ]
                     object["delivery"] = control.address?.json
+                    return .object(object)
+                }),
+            "activities": .array(
+                activities.map { activity -> JSONValue in
+                    var object: JSONObject = [
+                        "type": "Battle", "id": .string(activity.hero),
+                        "attributes": ["hero": .string(activity.hero)],
+                    ]
+                    object["delivery"] = activity.address?.json
                     return .object(object)
                 }),
             "delivery": .array([stream] + addresses.map(\.json)),

@@ -146,7 +146,7 @@ final class StormFixture: Sendable {
                     try await clients.drop(address, of: key)
                     dropped.withLock { $0.append(key) }
                 },
-                sender: { [ledger] _ in ledger }, acceptTime: { _ in nil }))
+                sender: { [ledger] _, _ in ledger }, acceptTime: { _ in nil }))
     }
 
     /// Registers devices, each with its newest token.

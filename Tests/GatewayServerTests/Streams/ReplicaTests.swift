@@ -132,7 +132,7 @@ import WidgetModel
             loops[index].start(
                 PushLoop.Dependencies(
                     store: fixture.store, drop: { _, _ in },
-                    sender: { _ in senders[index] }, acceptTime: { _ in nil }))
+                    sender: { _, _ in senders[index] }, acceptTime: { _ in nil }))
         }
         /// Lets hours pass at both, with everything that becomes due in them.
         func wait() async throws {

@@ -37,6 +37,16 @@ final class StreamFixture: Sendable {
             families: [systemSmall]
             dependsOn: [{ entity: Account, match: { id: $client.account } }]
         """
+    /// The catalog with Live Activities, too.
+    static let battles =
+        catalog + """
+
+            activities:
+              - type: Battle
+                attributes: [hero]
+                dependsOn: [{ entity: Character, match: { id: $hero } }]
+                content: { url: "https://a.test/content" }
+            """
 
     let store: SQLiteStore
     let engine: Engine

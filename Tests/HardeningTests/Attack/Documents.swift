@@ -84,5 +84,11 @@ enum Catalogs {
             families: [systemSmall]
             dependsOn:
               - { entity: Pair, match: { first: $first, second: $second } }
+        activities:
+          - type: Battle
+            attributes: [hero]
+            content: { url: "https://backend.example/battle" }
+            dependsOn:
+              - { entity: CharacterDetail, match: { id: $hero }, properties: [healthLevel] }
         """
 }

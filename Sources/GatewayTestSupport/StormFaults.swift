@@ -1,20 +1,17 @@
 import APNsSimulator
-import GatewayTestSupport
 import WidgetModel
 
 /// The faults of a group of devices; each fault hits 5 % of their pushes.
-struct StormFaults {
+package struct StormFaults: Sendable {
     /// The group's name.
-    let name: String
-    let behaviours: [PushBehaviour]
+    package let name: String
+    package let behaviours: [PushBehaviour]
 
     /// The share of each fault, in percent.
-    static let share = 5
-    /// The number of a device's pushes that faults are drawn for; all later ones are accepted.
-    private static let drawnMax = 150
+    private static let share = 5
 
     /// The request is rejected, and would be again.
-    static let requests = StormFaults(
+    package static let requests = StormFaults(
         name: "requests",
         [
             .badCollapseID, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
@@ -23,7 +20,7 @@ struct StormFaults {
         ], others: [.answer(PushAnswer(status: 418, reason: "NeverHeardOf"))])
 
     /// The device, or its token, is at fault.
-    static let devices = StormFaults(
+    package static let devices = StormFaults(
         name: "devices",
         [
             .badDeviceToken, .deviceTokenNotForTopic, .forbidden, .expiredToken, .unregistered,
@@ -31,7 +28,7 @@ struct StormFaults {
         ], others: [.slow(20, .taken)])
 
     /// The connection, or APNs, is at fault.
-    static let connections = StormFaults(
+    package static let connections = StormFaults(
         name: "connections",
         [
             .internalServerError, .serviceUnavailable, .shutdown, .idleTimeout,
@@ -45,11 +42,15 @@ struct StormFaults {
             .goAway(reason: "Shutdown", includesThis: true),
         ])
 
+    /// Those of ``connections`` that are over within seconds.
+    package static let passing = StormFaults(
+        name: "passing", [.idleTimeout], others: Array(connections.behaviours.suffix(7)))
+
     /// No faults: the devices are registered for the wrong environment.
-    static let strays = StormFaults(name: "strays", [], others: [])
+    package static let strays = StormFaults(name: "strays", [], others: [])
 
     /// The reasons that stop an app or one of its topics until an operator corrects something.
-    static let stopping: [APNsReason] = [
+    package static let stopping: [APNsReason] = [
         .topicDisallowed, .badCertificate, .badCertificateEnvironment, .invalidProviderToken,
         .badEnvironmentKeyIDInToken, .expiredProviderToken, .unrelatedKeyIDInToken,
     ]
@@ -62,18 +63,26 @@ struct StormFaults {
     }
 
     /// Faults with a single reason.
-    init(_ reason: APNsReason) {
+    package init(_ reason: APNsReason) {
         self.init(name: reason.rawValue, [reason], others: [])
     }
 
     /// Returns the behaviours for the pushes to one device token.
-    func script(_ random: inout SplitMix64) -> [PushBehaviour] {
+    ///
+    /// - Parameters:
+    ///   - draws: The number of pushes that faults are drawn for; all later ones are accepted.
+    ///   - silentDraws: The number of pushes, of these, that may get no answer.
+    package func script(
+        draws: Int = 150, silencesIn silentDraws: Int = .max, _ random: inout SplitMix64
+    ) -> [PushBehaviour] {
         var script: [PushBehaviour] = []
-        while script.count < Self.drawnMax {
+        while script.count < draws {
             let place = random.below(100) / Self.share
-            script.append(place < behaviours.count ? behaviours[place] : .take)
+            var behaviour = place < behaviours.count ? behaviours[place] : .take
+            if case .silence = behaviour, script.count >= silentDraws { behaviour = .take }
+            script.append(behaviour)
             // A dead token stays dead: the last behaviour of a script is repeated.
-            if script.last?.answer?.documentedReason?.endsToken == true { return script }
+            if behaviour.answer?.documentedReason?.endsToken == true { return script }
         }
         return script + [.take]
     }

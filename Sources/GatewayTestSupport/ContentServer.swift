@@ -1,0 +1,97 @@
+import Foundation
+import Synchronization
+import WidgetModel
+
+/// The backends of apps that say what Live Activities show, with another language's TLS and HTTP:
+/// at some paths they do what none should.
+package final class ContentServer: Sendable {
+    /// Prints its port, then each question with its path. `/moved` answers with a redirect to
+    /// `/good`, `/endless` without end, `/drip` a byte at a time, `/silent` never, `/status` with
+    /// 500, `/invalid` with half of a document and `/large` with too much; everything else with the
+    /// number of the hero, and whom it is for.
+    private static let script = """
+        import http.server, json, os, ssl, sys, threading, time
+        class Source(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            def do_POST(self):
+                path = self.path
+                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                state = {"mark": "s3cr3t", "number": 0}
+                answer = {"event": "update", "contentState": state, "relevanceScore": 50}
+                file = f"{sys.argv[3]}/{asked['attributes'].get('hero')}.json"
+                if os.path.exists(file): answer |= json.load(open(file))
+                answer["contentState"]["for"] = asked.get("client", "all")
+                print(json.dumps({"path": path, "asked": asked}) + "\\n", end="", flush=True)
+                if path == "/silent": threading.Event().wait()
+                if path == "/large": answer["contentState"]["text"] = "x" * 5000
+                content = json.dumps(answer).encode()
+                pieces = [content[:-1] if path == "/invalid" else content]
+                self.send_response({"/moved": 307, "/status": 500}.get(path, 200))
+                self.send_header("location", "/good")
+                if path == "/endless": pieces = (b" " * 65536 for _ in range(1 << 14))
+                elif path == "/drip": pieces = (time.sleep(0.1) or b" " for _ in range(4000))
+                else: self.send_header("content-length", str(len(pieces[0])))
+                self.close_connection = path in ("/endless", "/drip")
+                self.end_headers()
+                try:
+                    for piece in pieces: self.wfile.write(piece)
+                except OSError: self.close_connection = True
+            def log_message(self, *arguments): pass
+        http.server.ThreadingHTTPServer.request_queue_size = 128
+        server = http.server.ThreadingHTTPServer((sys.argv[4], 0), Source)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[1], sys.argv[2])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        print(json.dumps({"port": server.server_address[1]}), flush=True)
+        server.serve_forever()
+        """
+
+    private let program: TestProgram
+    private let folder: String
+    /// Its port.
+    package let port: Int64
+    /// How often each hero has changed.
+    private let numbers = Mutex<[String: Int64]>([:])
+
+    /// Starts it, with its files in `folder`.
+    ///
+    /// - Parameter host: An address of this machine.
+    package init(
+        in folder: String, certificate: String, key: String, host: String = "127.0.0.1"
+    ) throws {
+        let script = folder + "/content.py"
+        self.folder = folder
+        try Self.script.write(toFile: script, atomically: true, encoding: .utf8)
+        let program = try TestProgram("/usr/bin/python3", [script, certificate, key, folder, host])
+        guard let port = try program.json(line: 0)?["port"]?.integerValue else {
+            throw TestFailure("no source of content: \(program.standardErrorTail)")
+        }
+        (self.program, self.port) = (program, port)
+    }
+
+    /// The number of a hero, which rises with each change.
+    package func number(of hero: String) -> Int64 { numbers.withLock { $0[hero] ?? 0 } }
+
+    /// Raises the number of a hero, and returns it once the sources answer with it.
+    ///
+    /// - Parameter ends: Whether the hero's activities end with it.
+    package func raise(_ hero: String, ends: Bool) throws -> Int64 {
+        let number = number(of: hero) + 1
+        let answer: JSONValue = [
+            "event": ends ? "end" : "update", "contentState": ["number": .integer(number)],
+        ]
+        try answer.text.write(
+            toFile: "\(folder)/\(hero).json", atomically: true, encoding: .utf8)
+        numbers.withLock { $0[hero] = number }
+        return number
+    }
+
+    /// The questions so far, each with its `path` and what was `asked`.
+    package var questions: [JSONObject] {
+        // The last line may be incomplete.
+        let lines = program.output.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.dropFirst().dropLast().compactMap {
+            (try? JSONValue(parsing: Array($0.utf8)))?.objectValue
+        }
+    }
+}
