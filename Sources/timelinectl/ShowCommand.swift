@@ -16,8 +16,10 @@ struct ShowCommand: ParsableCommand {
             placeholder (no built content can be shown here). ☑ and ☐, or ━● and ●━, are toggles, \
             ( ) buttons, < > links, [ ] images, ▢ shapes, ▓ colours, ░ backgrounds, and ▒ is \
             hidden. A toggle with its own style is shown as the app draws it. A widget that is \
-            only in the Smart Stack is shown once for each time the Smart Stack shows it. The \
-            placed controls come last, unless a location, a family or --locked is given.
+            only in the Smart Stack is shown once for each time the Smart Stack shows it. Live \
+            Activities follow: on the Lock Screen, and expanded, compact and minimal in the \
+            Dynamic Island. The placed controls come last, unless a location, a family or \
+            --locked is given.
 
             In place of an archive it draws the file of a `#Preview`.
 
@@ -122,7 +124,11 @@ struct ShowCommand: ParsableCommand {
         let context = WidgetReport.Context(
             placed: placed, location: try location.map { try WidgetLocation(stated: $0) },
             state: state, date: try picture.settings().now)
-        let widgets = placed.widgets.flatMap { WidgetReport.all(of: $0, in: context) }
+        let shown = placed.widgets.filter { placed in
+            let places = placed.widget.activityPresentation.map { [nil, $0.location] }
+            return places?.contains(context.location) ?? (context.location != .dynamicIsland)
+        }
+        let widgets = shown.flatMap { WidgetReport.all(of: $0, in: context) }
         // A control is drawn for an unlocked device alone.
         guard location == nil, !locked else { return widgets }
         return widgets + placed.controls.map { WidgetReport($0.control, $0.node, in: context) }

@@ -213,7 +213,9 @@ extension ClientArchive.PlacedWidget {
     /// The kind, the family and the configuration for people.
     var title: String {
         var words = [widget.kind, widget.family.rawValue]
-        words += widget.configuration.sorted { $0.key < $1.key }.map { name, value in
+        // That without a name is the id of a Live Activity.
+        let values = widget.configuration.filter { !$0.key.isEmpty }
+        words += values.sorted { $0.key < $1.key }.map { name, value in
             switch value {
             case .unset: "\(name)=(unset)"
             case .single(let text): "\(name)=\(text)"

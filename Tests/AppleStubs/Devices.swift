@@ -4,6 +4,14 @@ import AppIntents
 @testable import AppleFoundation
 @testable import WidgetKit
 import WidgetModel
+#if os(iOS)
+    @testable import ActivityKit
+
+    struct Crossing: ActivityAttributes {
+        struct ContentState: Codable, Hashable {}
+        var line: String
+    }
+#endif
 
 struct Line: WidgetConfigurationIntent, ControlConfigurationIntent, GatewayIntent {
     var gatewayParameters: [String: ParameterValue] { ["line": .single("7")] }
@@ -60,6 +68,25 @@ struct Line: WidgetConfigurationIntent, ControlConfigurationIntent, GatewayInten
                 precondition(error.code == code, "\(failure) is called \(error.code.rawValue)")
             }
         }
+        #if os(iOS)
+            all = [Activity("1", Crossing(line: "7")), Activity("2", Crossing(line: "8"))]
+            let client = GatewayClient(
+                app: "a", client: "c", connection: connection,
+                verifier: PublishedKeyVerifier(connection: connection, app: "a"),
+                directory: url.appending(path: "tmp/\(UUID().uuidString)"),
+                registration: { .ofThisDevice() })!
+            var sent = ""
+            answer = { request in
+                sent = String(decoding: request.httpBody ?? Data(), as: UTF8.self)
+                return HTTPURLResponse(url: url, statusCode: 503, httpVersion: nil, headerFields: nil)!
+            }
+            await client.followActivities(of: Crossing.self, channel: { "c" + $0.line })
+            let address = #""delivery":{"type":"apns","pushType":"liveactivity","token":"#
+            let channel = #"[{"type":"Crossing","id":"1","attributes":{"line":"7"},"channel":"c7","#
+            let parts = [channel + address + #""0aff","#, #"[{"type":"Crossing","# + address + #""01","#]
+            let isWhole = parts.allSatisfy { sent.contains($0) } && !sent.contains(#""id":"2""#)
+            precondition(isWhole, "activities are registered as \(sent)")
+        #endif
     }
 
     static func expect(_ calls: [String], control: String, for content: StaleContent) {

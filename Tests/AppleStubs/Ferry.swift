@@ -3,6 +3,14 @@
 import AppIntents
 import AppleFoundation
 import WidgetKit
+#if os(iOS)
+    import ActivityKit
+
+    struct CrossingAttributes: ActivityAttributes {
+        struct ContentState: Codable, Hashable { var minutesLate: Int }
+        var line: String
+    }
+#endif
 
 struct ChooseLine: WidgetConfigurationIntent { var line = "1" }
 

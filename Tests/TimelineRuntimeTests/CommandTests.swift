@@ -67,10 +67,14 @@ import WidgetModel
     @Test func aNotificationIsPrintedWithWhatIsStale() {
         var stale = claims([character("Unipony")], sets: ["k"])
         stale.reload[0].parameters.append(.init(name: "skin", value: nil))
+        stale.activities = [
+            .init(type: "Battle", id: "7"),
+            .init(type: "Battle", attributes: [.init(name: "hero", value: nil)]),
+        ]
         #expect(
             NotificationReport.stale(stale) == [
                 "timeline com.mygame.character-detail character=Unipony skin=(unset)",
-                "recommendations k",
+                "recommendations k", "activity Battle 7", "activity Battle hero=(unset)",
             ])
         #expect(NotificationReport.stale(claims(all: true)) == ["everything"])
         let report = NotificationReport(time: .now, outcome: .failure(.unknownKey))

@@ -217,6 +217,20 @@ import WidgetModel
             ])
     }
 
+    @Test func `each process ends its own activities`() {
+        var (own, inForce) = (Self.own, Self.own)
+        own.activities = [.init(type: "A", id: "2")]
+        let token = DeliveryAddress.apns(.init(pushType: "liveactivity", token: "0a"))
+        inForce.activities = [
+            .init(type: "A", id: "1"), .init(type: "B", id: "3"),
+            .init(type: "B", id: "4", delivery: token),
+        ]
+        let patch = RegistrationInForce(inForce.json(maskingTokens: true))
+            .patch(to: own, kinds: ["A"], includesShared: false)?.objectValue
+        let ids = patch?["activities"]?.arrayValue?.map { $0.objectValue?["id"]?.stringValue }
+        #expect(ids == ["3", "2"], "a masked token cannot be registered again")
+    }
+
     @Test func `what is shared is registered where it lacks, unless it was before`() {
         func lacking(_ registration: inout ClientRegistration) {
             registration.attributes = [:]

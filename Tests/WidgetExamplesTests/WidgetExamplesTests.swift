@@ -28,6 +28,7 @@ import Testing
         #expect(exit == .status(0), "\(output)")
         #expect(output.contains("✓") && !output.contains("✗"))
         #expect(output.contains("🐟 Marlin · health 100 %"))
+        #expect(output.contains("battle shows: Battle of 🦔 Bramble · health 40 %"))
         try draw(archives)
     }
 

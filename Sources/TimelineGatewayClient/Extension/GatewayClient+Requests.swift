@@ -19,6 +19,9 @@ extension GatewayClient {
         if let address = cache.appAddress, !wanted.delivery.contains(address) {
             wanted.delivery.append(address)
         }
+        let live = cache.live
+        wanted.activities += live.activities
+        wanted.activityStarts += live.activityStarts
         return wanted
     }
 
@@ -68,6 +71,7 @@ extension GatewayClient {
         if let widgets = cache.registered?.widgets { registration.widgets = widgets }
         var shared = registration
         (shared.widgets, shared.recommendations) = ([], [])
+        (shared.activities, shared.activityStarts) = ([], [])
         for _ in 0..<Self.readingsMax {
             let read = try await service.registration(ofClient: client)
             serverTime.note(read.head["date"], now: now)

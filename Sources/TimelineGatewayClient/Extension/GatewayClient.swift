@@ -118,6 +118,20 @@ public actor GatewayClient {
         return try await register()
     }
 
+    /// Registers the Live Activities of a type that run now, and the address at which others can be
+    /// started, with everything else. They are stored, and become part of every later registration:
+    /// a widget extension, which registers too, does not see them.
+    package func register(
+        activities: [RegisteredActivity], start: DeliveryAddress?, ofType type: String
+    ) async throws(GatewayFailure) {
+        var live = cache.live
+        live.activities = live.activities.filter { $0.type != type } + activities
+        live.activityStarts.removeAll { $0.type == type }
+        if let start { live.activityStarts.append(.init(type: type, delivery: start)) }
+        cache.live = live
+        try await register()
+    }
+
     // MARK: In a timeline provider
 
     /// Returns the timeline of a widget: the last one built if the gateway confirms that nothing it

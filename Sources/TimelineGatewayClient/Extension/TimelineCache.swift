@@ -176,11 +176,25 @@ struct TimelineCache: Sendable {
         }
     }
 
+    /// The Live Activities, and the addresses to start others, as a part of a registration.
+    var live: ClientRegistration {
+        get {
+            let stored = object(in: liveFile).flatMap {
+                try? ClientRegistration.read(.object($0), limits: .archive).registration
+            }
+            return stored ?? ClientRegistration(platform: "any", delivery: [])
+        }
+        nonmutating set {
+            store(newValue.json(maskingTokens: false).objectValue ?? JSONObject(), in: liveFile)
+        }
+    }
+
     // MARK: Files
 
     private var registrationFile: URL { directory.appending(path: "registration.json") }
     private var stateFile: URL { directory.appending(path: "state.json") }
     private var addressFile: URL { directory.appending(path: "address.json") }
+    private var liveFile: URL { directory.appending(path: "activities.json") }
 
     private var widgetFiles: [URL] {
         let files = try? FileManager.default.contentsOfDirectory(

@@ -13,13 +13,13 @@ package struct RegistrationInForce: Sendable {
     /// Returns the merge patch (RFC 7396) that adds the members which one process of the app knows
     /// and the gateway lacks; `nil` if it lacks nothing.
     ///
-    /// Widgets and sets of kinds that the process does not declare stay unchanged: they belong to
-    /// another process. Shared members are only added to, so that no process removes data of
-    /// another, such as a push token.
+    /// Widgets, sets and activities of kinds that the process does not declare stay unchanged: they
+    /// belong to another process. Shared members are only added to, so that no process removes data
+    /// of another, such as a push token.
     ///
     /// - Parameters:
     ///   - own: The registration that the process wants in force.
-    ///   - kinds: The kinds that the process declares.
+    ///   - kinds: The kinds that the process declares, and the types of its activities.
     ///   - includesShared: Whether to register shared members too. Two processes that disagree on
     ///     them would alternate forever, so each does it only once.
     package func patch(
@@ -28,15 +28,18 @@ package struct RegistrationInForce: Sendable {
         let whole = own.json(maskingTokens: false).objectValue ?? JSONObject()
         let masked = own.json(maskingTokens: true).objectValue ?? JSONObject()
         var patch = JSONObject()
-        for member in ["widgets", "recommendations"] {
+        for member in ["widgets", "recommendations", "activities", "activityStarts"] {
             let wanted = whole[member]?.arrayValue ?? []
+            let shown = masked[member]?.arrayValue ?? []
             let declared = kinds.union(wanted.compactMap(Self.kind))
             let inForce = (document[member]?.arrayValue ?? []).map(Self.withoutBuiltAt)
             let isOwn = { (element: JSONValue) in
                 Self.kind(element).map { declared.contains($0) } ?? false
             }
-            guard Self.content(inForce.filter(isOwn)) != Self.content(wanted) else { continue }
-            patch[member] = .array(inForce.filter { !isOwn($0) } + wanted)
+            guard Self.content(inForce.filter(isOwn)) != Self.content(shown) else { continue }
+            // A token is shown masked, and cannot be registered again.
+            let others = inForce.filter { !isOwn($0) && $0.objectValue?["delivery"] == nil }
+            patch[member] = .array(others + wanted)
         }
         if includesShared {
             for member in ["platform", "osVersion"] {
@@ -58,7 +61,8 @@ package struct RegistrationInForce: Sendable {
     }
 
     private static func kind(_ element: JSONValue) -> String? {
-        element.objectValue?["kind"]?.stringValue
+        let object = element.objectValue
+        return (object?["kind"] ?? object?["type"])?.stringValue
     }
 
     /// The cursor at which a set was built changes with every acknowledgement.
@@ -91,6 +95,8 @@ extension ClientRegistration {
         if recommendations != last.recommendations { name("recommendations") }
         if controls != last.controls { name("controls") }
         if delivery != last.delivery { name("delivery") }
+        if activities != last.activities { name("activities") }
+        if activityStarts != last.activityStarts { name("activityStarts") }
         if attributes != last.attributes {
             var changed = document["attributes"]?.objectValue ?? JSONObject()
             // A merge patch keeps members that it does not name, so removed attributes are set to

@@ -8,17 +8,19 @@ import WidgetModel
 /// |---|---|
 /// | `state.json` | the registration and the cursors |
 /// | `budget.json` | the spent reloads of each placed widget |
-/// | `timelines/*.json` | one ``TimelineArchive`` for each placed widget |
+/// | `timelines/*.json` | one ``TimelineArchive`` for each placed widget and shown presentation |
 /// | `placeholders/*.json` | the content shown while there is no timeline |
 /// | `push.json`, `controls.json` | the push token and the placed controls, from their handlers |
 /// | `drawings.json` | the placed controls as they were drawn |
+/// | `activities.json` | the Live Activities and their content |
 /// | `launched` | exists once the app was launched; see ``recordLaunch()`` |
 /// | `extension.sock`, `app.sock` | the sockets of the running extension and of the running app |
 /// | `extension.lock`, `app.lock` | held by these processes |
 ///
-/// Only the timelines and `drawings.json` hold content that people see. Where files are protected
-/// while a device is locked, these may be protected; `state.json` and `budget.json` must not be,
-/// because a push may arrive at any time and is processed with the cursors.
+/// Only the timelines, `drawings.json` and `activities.json` hold content that people see. Where
+/// files are protected while a device is locked, the timelines and `drawings.json` may be
+/// protected; `activities.json`, `state.json` and `budget.json` must not be, because a push may
+/// arrive at any time and is processed with them.
 ///
 /// Any process that shows widgets can read it without the app's code. Only one running client
 /// writes it: each extension of a client that has several has an archive of its own.

@@ -16,16 +16,18 @@ package enum ExtensionRequest: String, Sendable {
     case gallery, smartStack, controls
     /// The timelines that a Mac may show, and the use of a control there.
     case mirror, mirroredTap
+    /// A Live Activity as its app wants it: new, with another content, or ended.
+    case activity
 }
 
 /// A connection to a running widget extension from another process of the same person: the app, a
 /// program that shows widgets, or a Mac that mirrors them. It reaches a client whose configuration
 /// sets ``TimelineClientConfiguration/acceptsRequests``, as ``WidgetExtensionProgram`` does.
 public struct ExtensionConnection: Sendable {
-    private let path: String
+    private let archive: ClientArchive
 
     /// Creates a connection to the extension that writes this archive.
-    public init(archive: ClientArchive) { path = archive.extensionSocket }
+    public init(archive: ClientArchive) { self.archive = archive }
 
     /// Handles a tap on a button or toggle of a placed widget; returns after its intent. See
     /// ``TimelineClient/interact(with:of:in:)``.
@@ -95,7 +97,7 @@ public struct ExtensionConnection: Sendable {
     ) async throws -> JSONValue {
         var members = members
         members["do"] = .string(request.rawValue)
-        return try await LocalSocket.request(members, at: path)
+        return try await LocalSocket.request(members, at: archive.extensionSocket)
     }
 
     private static func members(
@@ -139,6 +141,8 @@ extension ExtensionConnection: WidgetCenterTarget {
 
     /// The token is the system's: each process gets it there.
     var currentPushInfo: WidgetPushInfo? { nil }
+
+    var activities: KeptActivities { archive.activities }
 }
 
 extension ExtensionConnection: MirroredWidgetHost {

@@ -20,6 +20,7 @@ extension TimelineClient {
     private func drawn(
         _ widget: WidgetInfo, at date: Date, in environment: WidgetEnvironment
     ) -> WidgetNode? {
+        if let id = widget.activityID, activities[id]?.phase(at: date) == .dismissed { return nil }
         if !environment.redactionReasons.contains(.placeholder),
             let node = timelines[widget]?.node(at: date, in: environment)
         {
@@ -64,7 +65,7 @@ extension TimelineClient {
         while let step = queue.popFirst() {
             switch step {
             case .perform:
-                handle(.interacting(widget))
+                if widget.activityID == nil { handle(.interacting(widget)) }
                 let failure = await run(call, of: widget)
                 queue += interactions.performed(call, of: widget, failure: failure, now: now)
                 watchInteractions()
@@ -86,10 +87,13 @@ extension TimelineClient {
     public func open(
         _ widget: WidgetInfo, at link: URL? = nil, in environment: WidgetEnvironment
     ) async throws {
-        guard widgets.contains(widget), let node = drawn(widget, at: .now, in: environment),
+        guard archived.contains(widget), let node = drawn(widget, at: .now, in: environment),
             link.map({ node.hasLink(to: $0) }) ?? true
         else { throw InteractionRefusal.notShown }
-        let destination = declared.rules.linkFamilies.contains(widget.family) ? link : nil
+        let hasLinks =
+            widget.activityPresentation?.isInteractive
+            ?? declared.rules.linkFamilies.contains(widget.family)
+        let destination = hasLinks ? link : nil
         let url = destination ?? node.outermostWidgetURL.flatMap { URL(string: $0) }
         let app = try reachedApp("open it")
         let resolved = try? await Deadline.run(configuration.buildDeadline) { [declared] in
@@ -145,6 +149,11 @@ extension TimelineClient {
     }
 
     private func reload(afterUseOf widget: WidgetInfo) async {
+        if widget.activityID != nil {
+            // Nothing is built: what the intent left is what is shown.
+            let node = timelines[widget]?.anyNode(at: .now)
+            return interactions.rebuilt(widget, begunAt: now, node: node)
+        }
         handle(.interacted(widget, at: await position()))
     }
 

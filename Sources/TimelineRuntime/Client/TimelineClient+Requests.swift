@@ -9,7 +9,11 @@ extension TimelineClient {
     func answer(_ request: JSONObject) async throws -> JSONValue {
         guard let name = request["do"]?.stringValue, let known = ExtensionRequest(rawValue: name)
         else { throw WidgetFailure(description: "the extension knows no such request") }
-        return try await translating { try await answer(known, request) }
+        return try await ask(known, request)
+    }
+
+    func ask(_ known: ExtensionRequest, _ request: JSONObject) async throws -> JSONValue {
+        try await translating { try await answer(known, request) }
     }
 
     private func answer(
@@ -63,6 +67,9 @@ extension TimelineClient {
                 "timeline": result.timeline.document,
                 "failure": result.failure.map { .string($0) } ?? .null,
             ]
+        case .activity:
+            let wanted = try KeptActivity(decoding: request["activity"] ?? .null)
+            return .bool(try apply(wanted, starts: request["starts"]?.boolValue ?? false))
         }
         return .null
     }
@@ -71,8 +78,7 @@ extension TimelineClient {
     private func environment(
         of widget: WidgetInfo, _ request: JSONObject
     ) throws -> WidgetEnvironment {
-        guard let device = configuration.device, let traits = declared.traits(ofKind: widget.kind)
-        else { throw InteractionRefusal.notShown }
+        guard let device = configuration.device else { throw InteractionRefusal.notShown }
         var state = WidgetDeviceState(
             lock: lock, isAlwaysOn: request["alwaysOn"]?.boolValue ?? false,
             colorScheme: request["scheme"]?.stringValue
@@ -80,6 +86,14 @@ extension TimelineClient {
             renderingMode: request["mode"]?.stringValue
                 .flatMap { WidgetRenderingMode(rawValue: $0) })
         if request["far"]?.boolValue == true { state.levelOfDetail = .simplified }
+        if let presentation = widget.activityPresentation,
+            let shown = declared.rules.environment(of: presentation, on: device, state: state)
+        {
+            return shown
+        }
+        guard let traits = declared.traits(ofKind: widget.kind) else {
+            throw InteractionRefusal.notShown
+        }
         return try declared.rules.environment(
             of: widget, with: traits, at: request.location, on: device, state: state)
     }

@@ -48,13 +48,13 @@ extension TimelineClient {
             serverTime.note(read.head["date"], now: now)
             var shared = complete
             (shared.widgets, shared.recommendations) = ([], [])
+            (shared.activities, shared.activityStarts) = ([], [])
             // Kinds that an earlier version of this extension declared are removed.
             let last = engine?.registered
-            let kinds =
-                declared.kinds + (last?.widgets.map(\.kind) ?? [])
-                + (last?.recommendations.map(\.kind) ?? [])
+            let before = last.map { ReloadEngine.items(of: $0).map(\.kind) } ?? []
             var patch = read.value.patch(
-                to: complete, kinds: Set(kinds), includesShared: shared != sharedRegistered)
+                to: complete, kinds: Set(declared.kinds + declared.activityTypes + before),
+                includesShared: shared != sharedRegistered)
             // The answer has the cursor that new items start at, even if all is registered already.
             if patch == nil, last == nil || engine?.isUnplaced == true {
                 patch = ["platform": .string(complete.platform)]
@@ -161,6 +161,7 @@ extension TimelineClient {
     }
 
     private func build(_ info: WidgetInfo) async {
+        guard info.activityID == nil else { return await refreshActivity(info) }
         let start = now
         do {
             let (timeline, drawn) = try await Deadline.run(configuration.buildDeadline) {

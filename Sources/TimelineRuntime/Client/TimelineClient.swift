@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TimelineGatewayClient
 import WidgetModel
 import WidgetViews
@@ -9,7 +10,8 @@ import WidgetViews
 /// A thin shell around a pure engine, which makes all decisions. Several clients may live in one
 /// process; each has its own id and its own archive.
 public actor TimelineClient {
-    /// The last built timeline of each widget, as it was drawn. Only these are shown.
+    /// The last built timeline of each widget, as it was drawn, and one of each presentation of a
+    /// Live Activity. Only these are shown.
     public internal(set) var timelines: [WidgetInfo: TimelineArchive] = [:]
     /// The relevant configurations of each placeable kind, from the last answer of its provider.
     /// Requested on watches, and on platforms other than Apple's.
@@ -52,9 +54,11 @@ public actor TimelineClient {
     var retriedControls: Set<String> = []
     /// The configurations that ``controls`` were drawn with in this run.
     var drawnFrom: [String: [String: ParameterValue]] = [:]
+    /// The Live Activities, for readers that cannot wait for this actor.
+    nonisolated let activityStore = Mutex(KeptActivities())
     private var work: AsyncStream<Job>.Continuation?
     /// Keeps other processes from writing the archive while this one runs.
-    private var archiveLock: ArchiveLock?
+    private(set) var archiveLock: ArchiveLock?
     private var server: LocalServer?
     private var timer: (task: Task<Void, Never>, due: Duration)?
 
@@ -95,7 +99,8 @@ public actor TimelineClient {
             settings.protections[kind] = widgets.traits(ofKind: kind)?.dataProtection
         }
         if configuration.sharesClient {
-            settings.ownKinds = Set(widgets.kinds + widgets.controls.map(\.kind))
+            settings.ownKinds = Set(
+                widgets.kinds + widgets.controls.map(\.kind) + widgets.activityTypes)
         }
         self.settings = settings
         self.widgets = Self.completed(
@@ -159,12 +164,13 @@ public actor TimelineClient {
         if placed != before { tellPushHandlers() }
         guard isRunning else { return }
         reportFaults(of: placed.subtracting(before))
-        timelines = timelines.filter { placed.contains($0.key) }
-        interactions.place(placed)
+        let shown = archived
+        timelines = timelines.filter { shown.contains($0.key) }
+        interactions.place(shown)
         dropWaiters(except: placed)
         archivePlaceholders()
         handle(.configurationChanged(registration(recommendations: [])))
-        archive?.keep(only: placed)
+        archive?.keep(only: shown)
     }
 
     private func reportFaults(of widgets: Set<WidgetInfo>) {
@@ -292,12 +298,14 @@ public actor TimelineClient {
         for info in Set(widgets) where document.state.positions[.timeline(info)] == nil {
             archive?.remove(info)
         }
-        archive?.keep(only: Set(widgets))
+        resumeActivities()
+        archive?.keep(only: archived)
         archivePlaceholders()
         var kept = timelines.map { info, timeline in
             EngineEvent.KeptTimeline(widget: info, reloadDate: timeline.reloadDate)
         }
         kept += unread.map { .init(widget: $0, reloadDate: nil) }
+        kept += activities.list.map { .init(widget: $0.item, reloadDate: nil) }
         if document.appearance != configuration.appearance {
             // Drawings for another locale or text size are shown until they are built again.
             (kept, unread) = ([], [])
@@ -377,14 +385,14 @@ public actor TimelineClient {
             ? declared.recommendedKinds : []
     }
 
-    private func registration(recommendations: [RecommendationSet]) -> ClientRegistration {
+    func registration(recommendations: [RecommendationSet]) -> ClientRegistration {
         var counts: [WidgetInfo: Int] = [:]
         var order: [WidgetInfo] = []
         for info in widgets {
             if counts[info] == nil { order.append(info) }
             counts[info, default: 0] += 1
         }
-        return ClientRegistration(
+        var registration = ClientRegistration(
             platform: configuration.platform, osVersion: configuration.osVersion,
             attributes: configuration.attributes,
             widgets: order.map {
@@ -393,6 +401,10 @@ public actor TimelineClient {
                     count: counts[$0] ?? 1)
             },
             recommendations: recommendations, delivery: configuration.delivery)
+        var environment = "production"
+        for case .apns(let push) in configuration.delivery { environment = push.environment }
+        activities.add(to: &registration, configuration.sharesClient ? nil : environment)
+        return registration
     }
 
     private func save() {

@@ -1,4 +1,5 @@
 import Synchronization
+import WidgetModel
 import WidgetViews
 
 /// The API for an app that knows itself which widgets are stale.
@@ -15,12 +16,15 @@ public struct WidgetCenter: Sendable {
         var archives: [String: ClientArchive] = [:]
     }
     private static let known = Mutex(Shared())
+    /// The center that is shared for the time of a task, in place of the process's.
+    @TaskLocal static var current: WidgetCenter?
 
     /// The center of the process's client: of several, the one that began to run last. In an app
     /// without a client, the center of the extensions whose archives an ``AppListener`` serves;
     /// without one, requests are dropped.
     public static var shared: WidgetCenter {
-        known.withLock { known in
+        if let current { return current }
+        return known.withLock { known in
             known.client.map { WidgetCenter(client: $0) }
                 ?? WidgetCenter(archives: Array(known.archives.values))
         }
@@ -111,6 +115,9 @@ protocol WidgetCenterTarget: Sendable {
     func reload(_ request: ReloadRequest)
     func invalidateRecommendations()
     func invalidateRelevance(ofKind kind: String) async
+
+    var activities: KeptActivities { get }
+    func ask(_ request: ExtensionRequest, _ members: JSONObject) async throws -> JSONValue
 }
 
 extension WidgetCenterTarget {
@@ -129,4 +136,6 @@ extension TimelineClient: WidgetCenterTarget {
     nonisolated func invalidateRecommendations() {
         Task { await handle(.recommendationsInvalidated) }
     }
+
+    nonisolated var activities: KeptActivities { activityStore.withLock { $0 } }
 }

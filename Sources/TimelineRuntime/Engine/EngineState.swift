@@ -4,7 +4,8 @@ import WidgetViews
 /// An item that a client keeps current: the timeline of a configured widget, or the recommendation
 /// set of a kind.
 package enum EngineItem: Sendable, Hashable {
-    /// The timeline of all widgets with this configuration.
+    /// The timeline of all widgets with this configuration; or a Live Activity, which has none and
+    /// is asked for its content like one, without a budget.
     case timeline(WidgetInfo)
     case recommendations(kind: String)
 
@@ -17,6 +18,12 @@ package enum EngineItem: Sendable, Hashable {
 
     func isConcerned(by notification: ReloadNotification) -> Bool {
         switch self {
+        case .timeline(let info) where info.activityID != nil:
+            notification.all
+                || notification.activities.contains {
+                    $0.concerns(
+                        type: info.kind, id: info.activityID ?? "", attributes: info.configuration)
+                }
         case .timeline(let info):
             notification.concernsTimeline(ofKind: info.kind, info.configuration)
         case .recommendations(let kind):

@@ -91,6 +91,7 @@ extension ReloadEngine {
         if let reload {
             scheduler.finished(reload, reloadDate: reloadDate, now: date, using: &generator)
         }
+        guard info.activityID == nil else { return }
         acks.reports.rebuilt.append(
             .init(widget: info, milliseconds: milliseconds, isUnchanged: isUnchanged))
         acks.reports.dropOldest()
@@ -148,8 +149,10 @@ extension ReloadEngine {
         var wait = Duration.zero
         if !build.isOvertaken {
             wait = waitAfterFailure(of: &record)
-            acks.reports.failed.append(.init(widget: info, reason: reason))
-            acks.reports.dropOldest()
+            if info.activityID == nil {
+                acks.reports.failed.append(.init(widget: info, reason: reason))
+                acks.reports.dropOldest()
+            }
         }
         record.build = nil
         record.isStale = record.isStale || build.wasStale || build.isOutdated

@@ -86,9 +86,10 @@ extension ReloadEngine {
     /// Returns whether this process acknowledges the notification.
     private func isOwn(_ notification: ReloadNotification) -> Bool {
         guard let own = settings.ownKinds, !notification.all else { return true }
+        let types = notification.activities.map(\.type)
         let named =
             notification.reload.map(\.kind) + notification.recommendations
-            + notification.relevance + notification.controls
+            + notification.relevance + notification.controls + types
         return !own.isDisjoint(with: named)
     }
 

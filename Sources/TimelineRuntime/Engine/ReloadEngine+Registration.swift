@@ -15,8 +15,9 @@ extension ReloadEngine {
     static func items(of registration: ClientRegistration) -> [EngineItem] {
         var seen: Set<EngineItem> = []
         let timelines = registration.widgets.map { EngineItem.timeline(WidgetInfo($0)) }
+        let activities = registration.activities.map { EngineItem.timeline(WidgetInfo($0)) }
         let sets = registration.recommendations.map { EngineItem.recommendations(kind: $0.kind) }
-        return (timelines + sets).filter { seen.insert($0).inserted }
+        return (timelines + activities + sets).filter { seen.insert($0).inserted }
     }
 
     /// Returns whether the item is a recommendation set that has not been read yet.

@@ -60,12 +60,14 @@ extension ReloadEngine {
             record.hasTimeline || record.build != nil ? .notification : .placeholder
         if record.build == nil { record.isStale = true } else { record.build?.isOutdated = true }
         records[item] = record
-        if case .timeline(let info) = item { scheduler.request(info, reason, now: date) }
+        guard case .timeline(let info) = item else { return }
+        // A Live Activity has no budget here.
+        scheduler.request(info, info.activityID == nil ? reason : .placeholder, now: date)
     }
 
     mutating func requested(_ request: ReloadRequest, _ reason: ReloadReason) {
         for item in order {
-            guard case .timeline(let info) = item else { continue }
+            guard case .timeline(let info) = item, info.activityID == nil else { continue }
             switch request {
             case .all: break
             case .kind(let kind): guard info.kind == kind else { continue }
@@ -96,10 +98,11 @@ extension ReloadEngine {
     /// Passes the placed widgets to the scheduler, each as often as it is placed.
     mutating func placeAll() {
         let gone = Set(scheduler.records.keys)
+        let activities = desired.activities.map { WidgetInfo($0) }
         scheduler.place(
             desired.widgets.flatMap { widget in
                 [WidgetInfo](repeating: WidgetInfo(widget), count: max(1, widget.count))
-            })
+            } + activities)
         if !gone.isSubset(of: scheduler.records.keys) { mustSaveBudgets = true }
     }
 

@@ -9,7 +9,8 @@ public final class AppListener: Sendable {
     private let lock: ArchiveLock
     private let server: LocalServer
 
-    /// Listens in the archive of an extension, and records that the app was launched.
+    /// Listens in the archive of an extension, and records that the app was launched. From then on
+    /// ``WidgetCenter/shared``, and with it ``Activity``, reach the extension.
     ///
     /// - Parameters:
     ///   - intents: Declares the intents of ``IntentProcess/app``, and the widgets whose
@@ -24,9 +25,12 @@ public final class AppListener: Sendable {
         self.archive = archive
         lock = try archive.lock("app")
         try archive.recordLaunch()
+        let center = WidgetCenter(archives: [archive])
         server = try LocalServer(path: archive.appSocket) { request in
             if let call = request["call"].flatMap({ IntentCall($0) }) {
-                try await intents.perform(call)
+                try await WidgetCenter.$current.withValue(center) {
+                    try await intents.perform(call)
+                }
             } else if let widget = request["widget"]?.objectValue
                 .flatMap({ WidgetInfo(archived: $0) })
             {

@@ -20,7 +20,7 @@ public protocol ControlWidgetConfiguration: Sendable {
 }
 
 /// The content of a control: a ``ControlWidgetButton`` or a ``ControlWidgetToggle``.
-public protocol ControlWidgetTemplate: View, SendableMetatype {}
+public protocol ControlWidgetTemplate: View {}
 
 /// The configuration of a control that a person can choose.
 public protocol ControlConfigurationIntent: WidgetConfigurationIntent {}

@@ -175,6 +175,8 @@ public struct AnyWidgetConfiguration: WidgetConfiguration {
     public internal(set) var asksForConfiguration = false
     /// Whether a runtime leaves the declaration out.
     var isEmpty = false
+    /// The Live Activity that is declared here in place of a widget.
+    var activity: AnyActivityConfiguration?
 
     init(
         kind: String,

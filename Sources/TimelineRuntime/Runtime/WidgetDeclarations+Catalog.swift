@@ -2,8 +2,9 @@ import WidgetModel
 import WidgetViews
 
 extension WidgetDeclarations {
-    /// The declared widgets and controls with their intents and entities, in the form of a catalog.
-    /// Lacks what code does not state: the app, rules, properties and platforms.
+    /// The declared widgets, controls and Live Activities with their intents and entities, in the
+    /// form of a catalog. Lacks what code does not state: the app, rules, properties and platforms,
+    /// and of activities all but the type.
     public var catalog: JSONValue {
         var entities = JSONObject()
         var intents = JSONObject()
@@ -51,10 +52,14 @@ extension WidgetDeclarations {
                     control.description,
                     intent: control.intent, control.parameters))
         }
-        return [
+        var catalog: JSONObject = [
             "entities": .object(entities), "intents": .object(intents),
             "widgets": .array(widgets + controls),
         ]
+        if !activities.isEmpty {
+            catalog["activities"] = .array(activityTypes.map { ["type": .string($0)] })
+        }
+        return .object(catalog)
     }
 }
 

@@ -13,6 +13,8 @@ public struct WidgetDeclarations: Sendable {
     let declarations: [String: AnyWidgetConfiguration]
     /// The declared kinds, sorted.
     public let kinds: [String]
+    /// The declared Live Activities, by the names of their attributes' types.
+    let activities: [String: AnyActivityConfiguration]
     /// The rules for the contexts in which widgets appear.
     public let rules: WidgetContextRules
     /// The intents of buttons and toggles: those declared and those drawn.
@@ -25,8 +27,8 @@ public struct WidgetDeclarations: Sendable {
     ///     a process that draws nothing, such as the app, must state them.
     ///   - dataProtection: The protection of the files that the providers read; `nil` for that of
     ///     each widget's traits.
-    /// - Throws: ``WidgetDeclarationError`` when a kind or an intent is declared twice, or a
-    ///   parameter may be left without a value.
+    /// - Throws: ``WidgetDeclarationError`` when a kind, an intent or a Live Activity is declared
+    ///   twice, or a parameter may be left without a value.
     public init(
         _ widgets: [any WidgetConfiguration], controls: [any ControlWidgetConfiguration] = [],
         intents: [any AppIntent.Type] = [], rules: WidgetContextRules = WidgetContextRules(),
@@ -43,11 +45,18 @@ public struct WidgetDeclarations: Sendable {
             }
         }
         self.intents = DrawnIntents(byName)
-        let declared = widgets.map { widget in
+        let all = widgets.map { widget in
             var declaration = widget.declaration
             if let dataProtection { declaration.traits.dataProtection = dataProtection }
             return declaration
-        }.filter { !$0.isEmpty }
+        }
+        let declared = all.filter { !$0.isEmpty }
+        var activities: [String: AnyActivityConfiguration] = [:]
+        for activity in all.compactMap(\.activity)
+        where activities.updateValue(activity, forKey: activity.type) != nil {
+            throw WidgetDeclarationError(fault: "\(activity.type): declared twice")
+        }
+        self.activities = activities
         if let error = WidgetDeclarationError(declared) { throw error }
         if let error = WidgetDeclarationError(controls: self.controls) { throw error }
         gallery = declared.filter { !$0.traits.isRelevance }
@@ -118,16 +127,25 @@ public struct WidgetDeclarations: Sendable {
         _ entry: any TimelineEntry, of info: WidgetInfo, in environment: WidgetEnvironment
     ) throws -> WidgetNode {
         let draw = try declaration(of: info).draw
-        let drawn = DrawnIntents()
-        guard
-            let node = DrawnIntents.$current.withValue(
-                drawn, operation: { strings.translating { draw(entry, environment) } })
-        else { throw WidgetFailure(description: "the entry is not of this kind's type") }
-        intents.add(drawn)
-        if let fault = drawn.fault, !environment.redactionReasons.contains(.placeholder) {
-            throw WidgetFailure(description: fault)
+        let isPlaceholder = environment.redactionReasons.contains(.placeholder)
+        return try noting(faults: !isPlaceholder) {
+            guard let node = draw(entry, environment) else {
+                throw WidgetFailure(description: "the entry is not of this kind's type")
+            }
+            return node
         }
-        return node
+    }
+
+    /// Calls a function that draws, and adds the intents of what it draws. Throws when a button
+    /// cannot work, unless faults are allowed.
+    func noting<Drawing>(faults: Bool = true, _ draw: () throws -> Drawing) throws -> Drawing {
+        let drawn = DrawnIntents()
+        let drawing = try DrawnIntents.$current.withValue(drawn) {
+            try strings.translating { try draw() }
+        }
+        intents.add(drawn)
+        if faults, let fault = drawn.fault { throw WidgetFailure(description: fault) }
+        return drawing
     }
 
     /// Returns a placed widget with its configuration intent, for

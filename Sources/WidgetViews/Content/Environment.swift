@@ -43,11 +43,12 @@ extension WidgetEnvironment {
     }
 
     /// The margins that the system keeps around the content: those of system families, in points.
-    /// The sizes are this library's choice.
+    /// The sizes are this library's choice. Live Activities have none on the Lock Screen, and in
+    /// the Dynamic Island their own.
     public var widgetContentMargins: EdgeInsets {
-        guard !WidgetContextTable.isAccessory(widgetFamily), location != .standBy else {
-            return EdgeInsets()
-        }
+        guard !WidgetContextTable.isAccessory(widgetFamily), location != .standBy,
+            activityPresentation == nil
+        else { return EdgeInsets() }
         return EdgeInsets(top: 16, leading: 16, bottom: 16, trailing: 16)
     }
 

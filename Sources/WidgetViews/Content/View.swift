@@ -3,7 +3,7 @@
 /// Shaped like SwiftUI's protocol, with the views that make sense in a widget: a description that
 /// is drawn once and stored, not code that runs while the widget is visible (article "Creating a
 /// widget extension", "Display content in your widget").
-public protocol View {
+public protocol View: SendableMetatype {
     /// The type of ``body``.
     associatedtype Body: View
 

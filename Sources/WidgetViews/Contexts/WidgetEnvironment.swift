@@ -152,11 +152,15 @@ extension WidgetContextRules {
     }
 
     /// Returns every context of `widget` on `device`, which a provider must build for: the
-    /// locations in the table's order, each in all its modes.
+    /// locations in the table's order, each in all its modes. A presentation of a Live Activity has
+    /// one context, or none.
     public func environments(
         of widget: WidgetInfo, with traits: WidgetTraits, on device: WidgetDevice,
         state: WidgetDeviceState = WidgetDeviceState()
     ) -> [WidgetEnvironment] {
+        if let presentation = widget.activityPresentation {
+            return [environment(of: presentation, on: device, state: state)].compactMap(\.self)
+        }
         var environments: [WidgetEnvironment] = []
         for place in WidgetContextTable.places[widget.family] ?? []
         where place.platform == device.platform {

@@ -29,12 +29,14 @@ public struct WidgetLocation: RawRepresentable, Sendable, Hashable, CustomString
     public static let notificationCenter = WidgetLocation(rawValue: "notificationCenter")
     /// A wall or table, with Apple Vision Pro. Not a WidgetKit name.
     public static let surface = WidgetLocation(rawValue: "surface")
+    /// The Dynamic Island of iPhone, for Live Activities. Not a WidgetKit name.
+    public static let dynamicIsland = WidgetLocation(rawValue: "dynamicIsland")
 
     /// The locations above by name. A table of contexts may have others.
     package static let known = Dictionary(
         uniqueKeysWithValues: [
             homeScreen, lockScreen, standBy, carPlay, iPhoneWidgetsOnMac, smartStack, watchFace,
-            desktop, notificationCenter, surface,
+            desktop, notificationCenter, surface, dynamicIsland,
         ].map { ($0.rawValue, $0) })
 
     /// The name of the location.
@@ -53,6 +55,7 @@ public struct WidgetLocation: RawRepresentable, Sendable, Hashable, CustomString
         case .desktop: "the desktop"
         case .notificationCenter: "Notification Center"
         case .surface: "surfaces"
+        case .dynamicIsland: "the Dynamic Island"
         default: rawValue
         }
     }

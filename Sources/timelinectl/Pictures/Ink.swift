@@ -105,6 +105,7 @@ extension PictureLayout {
         guard !environment.widgetFamily.rawValue.hasPrefix("accessory"),
             ![.standBy, .carPlay].contains(environment.location)
         else { return nil }
+        if environment.location == .dynamicIsland { return Ink(rgb: 0) }
         guard environment.widgetRenderingMode == .fullColor,
             environment.showsWidgetContainerBackground
         else { return Ink.white.faded(0.18) }

@@ -47,7 +47,7 @@ struct Picture {
             switch environment.widgetFamily {
             case .accessoryCircular, .accessoryCorner: min(size.width, size.height) / 2
             case .accessoryInline, .accessoryRectangular: 4.0
-            default: 22.0
+            default: min(22.0, size.height / 2)
             }
         func box(_ ink: Ink?) -> String {
             ink.map { layout.element(.roundedRectangle, radius, in: size, $0.attributes()) } ?? ""

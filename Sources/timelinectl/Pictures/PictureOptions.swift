@@ -7,10 +7,10 @@ struct PictureOptions: ParsableArguments {
     @Argument(help: "The client's archive, or the file of a drawn preview.")
     var directory: String
 
-    @Option(help: "Only widgets of this kind.")
+    @Option(help: "Only widgets of this kind, or Live Activities of this type.")
     var kind: String?
 
-    @Option(help: "Only widgets of this family, such as systemSmall.")
+    @Option(help: "Only this family, such as systemSmall, or presentation, such as compact.")
     var family: String?
 
     @Option(help: "The time, such as 2026-01-31T12:00:00Z. Default: now.")
@@ -52,7 +52,8 @@ struct PictureOptions: ParsableArguments {
 
     /// - Throws: `ValidationError` if there is no readable client archive, or no such widget.
     func selection() throws -> PlacedSelection {
-        var placed = try PlacedSelection(directory, kind: kind, family: family)
+        var placed = try PlacedSelection(
+            directory, kind: kind, family: family, at: settings().now)
         placed.device.locale = locale.map { Locale(identifier: $0) } ?? placed.device.locale
         placed.device.dynamicTypeSize = typeSize ?? placed.device.dynamicTypeSize
         return placed
@@ -61,7 +62,7 @@ struct PictureOptions: ParsableArguments {
 
 extension DynamicTypeSize: ExpressibleByArgument {}
 
-/// The placed widgets of an archive that a command is about.
+/// The placed widgets of an archive that a command is about, and the presentations of activities.
 struct PlacedSelection {
     let archive: ClientArchive
     /// The app and the client, or the file of a preview.
@@ -74,9 +75,9 @@ struct PlacedSelection {
     private let preview: TimelineArchive?
 
     /// - Throws: `ValidationError` if there is no readable client archive, or no such widget.
-    init(_ directory: String, kind: String?, family: String?) throws {
+    init(_ directory: String, kind: String?, family: String?, at date: Date = .now) throws {
         archive = ClientArchive(directory: directory)
-        let placed: [ClientArchive.PlacedWidget]
+        var placed: [ClientArchive.PlacedWidget]
         var isFolder: ObjCBool = true
         _ = FileManager.default.fileExists(atPath: directory, isDirectory: &isFolder)
         if !isFolder.boolValue {
@@ -96,6 +97,13 @@ struct PlacedSelection {
             }
             (preview, title, placed) = (nil, "\(client.app), \(client.client)", client.widgets)
             device = known
+        }
+        for activity in archive.activities.list where activity.phase(at: date) != .dismissed {
+            let isStale = activity.phase(at: date) == .stale
+            for presentation in ActivityPresentation.allCases
+            where presentation.exists(on: device) {
+                placed.append(.init(activity.widget(in: presentation), isStale: isStale))
+            }
         }
         let drawn = archive.drawnControls
         let kinds = Set(placed.map(\.widget.kind) + drawn.map { $0.control.kind }).sorted()

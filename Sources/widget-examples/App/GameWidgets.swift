@@ -1,10 +1,11 @@
 import TimelineRuntime
 
-/// The widgets of the game's extension.
+/// The widgets and the Live Activity of the game's extension.
 struct GameWidgets: WidgetBundle {
     var body: some Widget {
         CharacterWidget()
         TurnWidget()
         QuestsWidget()
+        BattleActivity()
     }
 }

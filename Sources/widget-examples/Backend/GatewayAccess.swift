@@ -61,6 +61,13 @@ struct GatewayAccess: Sendable {
             .compactMap { $0.objectValue?["description"]?.stringValue }
     }
 
+    /// Returns the types of a client's Live Activities, as stored by the gateway.
+    func activities(of client: String) async throws -> [String] {
+        let answer = try await service.json("GET", service.base(ofClient: client))
+        return (answer.value.objectValue?["activities"]?.arrayValue ?? [])
+            .compactMap { $0.objectValue?["type"]?.stringValue }
+    }
+
     private static func connection(url: String, ca: String, token: String) throws -> CurlConnection
     {
         try CurlConnection(

@@ -82,6 +82,7 @@ struct Demonstration {
             try await changes(&stage)
             try await choices(&stage)
             try await interactions(&stage)
+            try await battle(&stage)
             result = .success(())
         } catch {
             result = .failure(error)
@@ -114,6 +115,7 @@ struct Demonstration {
 
     private func start(_ stage: inout Stage, _ directory: URL) async throws {
         let open = "☐ Gather berries · ☐ Mend the bridge"
+        let before = stage
         try await stage.step(
             "The devices register, build every timeline and open a stream",
             .init(
@@ -127,14 +129,15 @@ struct Demonstration {
                     "Watch": ["stack": "🐟 Marlin · health 60 %"],
                 ])
         ) {
-            for device in devices {
+            // The last one to begin is the device that Live Activities of this process are on.
+            for device in devices.reversed() {
                 let connection = try await access.connection(
                     client: device.id, account: Self.account)
                 try device.start(
                     connection, archive: directory.appending(path: device.name.lowercased()).path)
+                _ = await before.wait { device.isConnected }
             }
         }
-        _ = await stage.wait { devices.allSatisfy(\.isConnected) }
     }
 
     private func changes(_ stage: inout Stage) async throws {
@@ -248,5 +251,26 @@ struct Demonstration {
                     ], "Watch": ["stack": "🐟 Marlin · health 100 %"],
                 ])
         ) { _ = try await phone.tap("Heal everybody", on: "large") }
+    }
+
+    private func battle(_ stage: inout Stage) async throws {
+        let title = "Battle of 🦔 Bramble"
+        try await stage.step(
+            "A battle begins: the iPhone shows a Live Activity",
+            .init(shows: ["iPhone": ["battle": "\(title) · health 100 %"]])
+        ) { try phone.startBattle(of: server.characters[0]) }
+        var types: [String] = []
+        _ = await stage.wait {
+            types = (try? await access.activities(of: phone.id)) ?? []
+            return !types.isEmpty
+        }
+        stage.check(
+            types == ["BattleAttributes"], "iPhone  registered: \(types.joined(separator: ", "))")
+        try await stage.step(
+            "Bramble is hit",
+            .init(
+                told: ["iPhone": ["BattleAttributes"]],
+                shows: ["iPhone": ["battle": "\(title) · health 40 %"]])
+        ) { try await server.setHealth(0.4, of: "bramble") }
     }
 }

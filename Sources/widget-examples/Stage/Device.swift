@@ -27,6 +27,7 @@ final class Device: Sendable {
         var opened: WidgetActivity?
         var client: TimelineClient?
         var run: Task<Void, Never>?
+        var battle: Activity<BattleAttributes>?
     }
 
     private static let osVersion = OSVersion("26.1")
@@ -70,6 +71,8 @@ final class Device: Sendable {
     }
 
     func stop() async {
+        // The archive would show it until its time is over.
+        await state.withLock { $0.battle }?.end(nil, dismissalPolicy: .immediate)
         let run = state.withLock { state in
             defer { (state.client, state.run) = (nil, nil) }
             return state.run
@@ -108,13 +111,24 @@ final class Device: Sendable {
     /// Begins a new step.
     func forget() { state.withLock { $0.told = [] } }
 
-    /// Returns the current content of each widget, by its name.
+    /// Returns the current content of each widget, and of a Live Activity, by its name.
     func shown() async -> [String: String] {
         var lines: [String: String] = [:]
         for placement in state.withLock({ $0.placements }) {
             lines[placement.name] = await line(of: placement)
         }
+        lines["battle"] = await battleLine()
         return lines
+    }
+
+    /// Returns what the Lock Screen shows of a Live Activity.
+    private func battleLine() async -> String? {
+        let device = WidgetDevice(platform, osVersion: Self.osVersion)
+        guard let client = state.withLock({ $0.client }),
+            let activity = client.activities(in: .lockScreen).first,
+            let environment = runtime.rules.environment(of: .lockScreen, on: device)
+        else { return nil }
+        return await client.shown(activity, in: environment)?.node.line()
     }
 
     private func line(of placement: Placement) async -> String {
@@ -139,6 +153,15 @@ final class Device: Sendable {
             return state.client
         }
         await client?.set(lock: lock)
+    }
+
+    /// Starts a Live Activity, as the app does.
+    func startBattle(of hero: GameCharacter) throws {
+        let battle = try Activity<BattleAttributes>.request(
+            attributes: BattleAttributes(hero: hero.id, name: "\(hero.avatar) \(hero.name)"),
+            content: ActivityContent(state: .init(health: hero.health), staleDate: nil),
+            pushType: .token)
+        state.withLock { $0.battle = battle }
     }
 
     /// Returns the names of the options for the first parameter of a kind's widgets.
@@ -232,6 +255,7 @@ final class Device: Sendable {
                 ? short(reload.kind) : "\(short(reload.kind)) {\(values.joined(separator: ", "))}"
         }
         return reloads + notification.recommendations.map { "recommendations of \(short($0))" }
+            + notification.activities.map { short($0.type) }
     }
 }
 
