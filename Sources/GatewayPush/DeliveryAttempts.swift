@@ -365,6 +365,14 @@ package struct DeliveryAttempts: Sendable {
         told = max(told, position)
     }
 
+    /// Records that nothing is stale at `position` of what the client has not confirmed: no address
+    /// has anything to report or to repeat.
+    mutating func nothingIsOwed(at position: UInt64) {
+        nothingIsStale(at: position)
+        carried.removeAll()
+        for index in addresses.indices { addresses[index].spokeSince = position }
+    }
+
     /// Records that the push of this number to the address was composed at `position`, reporting
     /// changes after `since`, and is in flight.
     package mutating func began(

@@ -190,6 +190,13 @@ extension PushScheduler {
         let isPushed = record.registration.isPushed(sort)
         var attempts = known
         attempts.streams = isPushed ? 0 : streams[key]?.count { $0 == nil } ?? 0
+        // What was owed of an item that is gone is owed no more, and gives no other item its time.
+        if attempts.isOwed, !sort.isStart,
+            shard.poll(record, app: key.app, since: point(sort, attempts.confirmed), kinds: nil)?
+                .isEmpty ?? true
+        {
+            attempts.nothingIsOwed(at: shard.position)
+        }
         attempts.register(addresses, now: now)
         for id in addresses {
             guard let address = clients[key]?.addresses[id]?.address else { continue }

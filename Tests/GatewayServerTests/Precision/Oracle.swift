@@ -394,11 +394,20 @@ struct Oracle {
     }
 
     /// A client registered a set of other items, or built at another cursor.
-    mutating func registeredSet(of name: String, builtAt: UInt64?, isNew: Bool) {
+    ///
+    /// - Parameter floor: The position above which the log is kept. Nobody knows later what changed
+    ///   between an older cursor and it.
+    mutating func registeredSet(
+        of name: String, builtAt: UInt64?, isNew: Bool, floor: UInt64
+    ) {
         let items = clients[name]?.items.map(\.item).filter { $0.sort == .set } ?? []
         for item in items { clients[name]?.since[item] = head }
         if let builtAt {
             clients[name]?.confirmedSet = builtAt
+            for item in items where builtAt < floor {
+                history[item, default: []].append(
+                    Hit(sequence: floor, at: now, isRequired: false))
+            }
         } else if isNew {
             clients[name]?.confirmedSet = head
         }

@@ -267,6 +267,20 @@ struct OracleScript: Sendable, CustomStringConvertible {
                 .change("Fight", "panda"), .pass(60_000),
             ]),
         OracleScript(
+            "a timeline that was owed and is removed, beside a stream",
+            [
+                .client("a", [.widgets("a1")]), .opens("a"), .change("Character", "panda"),
+                .removes("a", "detail", "panda"), .pass(15_000), .change("Account", "1"),
+                .pass(60_000),
+            ]),
+        OracleScript(
+            "a timeline that was owed and is removed, and another token",
+            [
+                .client("a", [.widgets("a1")]), .opens("a"), .adds("a", "detail", "fox"),
+                .change("Character", "fox"), .pass(21_000), .removes("a", "detail", "fox"),
+                .change("Account", "1"), .addresses("a", [.widgets("a2")]), .pass(60_000),
+            ]),
+        OracleScript(
             "a set that was confirmed for its client",
             [
                 .client("a", [.webhook("a1")]), .set("a", of: "panda", builtAtCursor: true),

@@ -339,7 +339,8 @@ struct OracleWorld {
             client.offer = Oracle.Client.Offer(character: character, builtAt: builtAt)
         }
         oracle.registeredSet(
-            of: name, builtAt: builtAt == nil ? nil : client.position, isNew: client.offer == nil)
+            of: name, builtAt: builtAt == nil ? nil : client.position, isNew: client.offer == nil,
+            floor: fixture.store.floor)
     }
 
     // MARK: Requests of clients
