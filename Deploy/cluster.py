@@ -1,15 +1,20 @@
-"""A cluster on this machine, and a client that survives what happens to it. See Deploy/cluster."""
-import base64
+"""Starts a cluster on this machine and shows that a client survives what happens to it.
+
+Installs the Debian packages that are missing, builds the release, and starts a PostgreSQL primary
+with a standby that every commit waits for, three gateways and a balancer (haproxy) in front. A
+client follows 50 characters while changes are posted; then its gateway is killed, then the one that
+leads, and after that the primary, whose place the standby takes. The cluster keeps running until
+Ctrl-C; its files are in .build-run/cluster.
+"""
+import argparse
 import csv
 import glob
 import json
 import os
 import pathlib
-import pwd
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -18,7 +23,7 @@ import time
 import urllib.error
 import urllib.request
 
-from gateway import PATIENCE, ROOT, free_port
+from gateway import PATIENCE, ROOT, Gateway, claims, free_port
 
 GATEWAY = str(ROOT / ".build-release/release/timeline-gateway")
 APP = "com.mygame"
@@ -167,22 +172,19 @@ cluster:
             self.process = None
 
 
-class Cluster:
+class Cluster(Gateway):
     """Two PostgreSQL servers, three gateways and a balancer."""
 
+    timeout = 10
+
     def __init__(self, directory):
-        self.directory = directory
+        super().__init__(GATEWAY, directory)
         self.servers = [Postgres(directory, name) for name in ("one", "two")]
-        self.certificates = f"{directory}/certificates"
-        run(ROOT / "Certs/make-development", self.certificates)
-        self.tls = ssl.create_default_context(cafile=f"{self.certificates}/ca.pem")
-        self.port = free_port()
-        self.url = f"https://localhost:{self.port}"
         self.key = f"{directory}/cluster.key"
         with open(os.open(self.key, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as key:
             key.write(os.urandom(32))
         self.nodes = [Node(number, self) for number in (1, 2, 3)]
-        self.balancer = None
+        self.data, self.balancer = self.nodes[0].data, None
 
     def start(self):
         primary, standby = self.servers
@@ -247,26 +249,10 @@ listen gateways
             rows = csv.DictReader(connection.makefile())
             return {row["svname"]: int(row["chkdown"]) for row in rows if row["chkdown"]}
 
-    def token(self, scope, sub=None):
-        command = [GATEWAY, "token", "--data", self.nodes[0].data, "--app", APP, "--scope", scope]
-        return run(*command, *(["--sub", sub] if sub else [])).strip()
-
-    def ask(self, method, path, token=None, body=None, kind="application/json"):
-        """Returns the document of an answer; a refusal is an error."""
-        request = urllib.request.Request(
-            self.url + path, data=body.encode() if body else None, method=method)
-        if token:
-            request.add_header("Authorization", f"Bearer {token}")
-        if body:
-            request.add_header("Content-Type", kind)
-        with urllib.request.urlopen(request, context=self.tls, timeout=10) as answer:
-            text = answer.read()
-            return json.loads(text) if text else {}
-
-    def status(self, method, path, **options):
+    def status(self, *request):
         """Returns the status of an answer; `None` without one."""
         try:
-            self.ask(method, path, **options)
+            self.ask(*request)
             return 200
         except urllib.error.HTTPError as error:
             return error.code
@@ -301,9 +287,9 @@ class Backend(threading.Thread):
     def run(self):
         for number in range(CHANGES):
             character = f"c{number % CHARACTERS}"
-            body = json.dumps({
+            body = {
                 "specversion": "1.0", "type": "changed", "source": "demonstration",
-                "id": str(number), "data": {"entity": "Character", "id": character}})
+                "id": str(number), "data": {"entity": "Character", "id": character}}
             began = time.monotonic()
             while not self.is_stopped:
                 try:
@@ -326,12 +312,12 @@ class Phone(threading.Thread):
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
-        self.cluster, self.token = cluster, cluster.token("client", "phone")
+        self.cluster, self.token = cluster, cluster.token(APP, "client", "phone")
         widgets = [{"kind": "detail", "family": "systemSmall",
                     "parameters": {"character": f"c{number}"}} for number in range(CHARACTERS)]
         registered = cluster.ask(
             "PUT", f"/v1/apps/{APP}/clients/phone", self.token,
-            json.dumps({"platform": "iOS", "widgets": widgets}))
+            {"platform": "iOS", "widgets": widgets})
         self.cursor, self.told = registered["cursor"], {}
         self.connected_at, self.connections, self.everything = 0.0, 0, 0
 
@@ -349,7 +335,7 @@ class Phone(threading.Thread):
         request.add_header("Authorization", f"Bearer {self.token}")
         request.add_header("Accept", "text/event-stream")
         request.add_header("Last-Event-ID", self.cursor)
-        with urllib.request.urlopen(request, context=self.cluster.tls, timeout=PATIENCE) as stream:
+        with urllib.request.urlopen(request, context=self.cluster.client_tls, timeout=PATIENCE) as stream:
             self.connected_at = time.monotonic()
             self.connections += 1
             cursor = None
@@ -363,25 +349,11 @@ class Phone(threading.Thread):
                     self.cursor = cursor
 
     def note(self, notification):
-        payload = notification.split(".")[1]
-        content = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        reload = content.get("reload", content)
-        self.everything += 1 if reload == "all" or content.get("all") else 0
-        for character in find(content, "character"):
-            self.told[character] = time.monotonic()
-
-
-def find(content, name):
-    """Returns the texts of members called `name`, wherever they are."""
-    if isinstance(content, dict):
-        for key, value in content.items():
-            if key == name and isinstance(value, str):
-                yield value
-            else:
-                yield from find(value, name)
-    elif isinstance(content, list):
-        for value in content:
-            yield from find(value, name)
+        content = claims(notification)
+        self.everything += content.get("all", False)
+        for one in content.get("reload", []):
+            if character := one.get("parameters", {}).get("character"):
+                self.told[character] = time.monotonic()
 
 
 def accepted_after(poster, killed):
@@ -392,10 +364,9 @@ def accepted_after(poster, killed):
 
 def demonstrate(cluster):
     say("A catalog, a client with 50 widgets, and a backend")
-    backend = cluster.token("catalog:write changes:write")
+    backend = cluster.token(APP, "catalog:write changes:write")
     wait("the catalog is accepted", lambda: cluster.status(
-        "PUT", f"/v1/apps/{APP}/catalog", token=backend, body=CATALOG,
-        kind="application/yaml") == 200)
+        "PUT", f"/v1/apps/{APP}/catalog", backend, CATALOG.encode(), "application/yaml") == 200)
     phone, poster = Phone(cluster), Backend(cluster, backend)
     phone.start()
     wait("the client's stream is open", lambda: phone.connections)
@@ -468,6 +439,18 @@ def demonstrate(cluster):
 
 
 def main():
+    parser = argparse.ArgumentParser(
+        prog="Deploy/cluster", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--exit", action="store_true", help=(
+        "stop after the demonstration; fails when anything did not arrive"))
+    parser.add_argument(
+        "--built", action="store_true", help="with the release as it was built before")
+    options = parser.parse_args()
+    if not options.built:
+        for command in "packages python3 openssl haproxy", "postgresql", "run --build":
+            if subprocess.run(f"Deploy/{command}", shell=True, cwd=ROOT).returncode:
+                sys.exit(1)
     # The path of a Unix socket has at most 107 bytes, and the server's user has to reach it.
     directory = tempfile.mkdtemp(prefix="timeline-")
     os.chmod(directory, 0o755)
@@ -482,7 +465,7 @@ def main():
         cluster.start()
         demonstrate(cluster)
         print("\nEverything arrived.", flush=True)
-        if "--exit" not in sys.argv:
+        if not options.exit:
             print(f"""
 The cluster runs until Ctrl-C; the balancer is {cluster.url}. To see it:
   {GATEWAY} cluster status --database '{cluster.database(cluster.servers[1])}'

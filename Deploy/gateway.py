@@ -1,4 +1,5 @@
 """A real timeline-gateway for the checks that are written in Python."""
+import base64
 import contextlib
 import http.server
 import itertools
@@ -36,11 +37,36 @@ def free_port():
             return port
 
 
+def claims(token):
+    """Those of a JWT."""
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+class Webhook(http.server.BaseHTTPRequestHandler):
+    """Takes what is pushed, but what comes to /gone or /failing."""
+
+    def status(self):
+        return {"/gone": 410, "/failing": 500}.get(self.path, 204)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(self.status())
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
 class Gateway:
     """The daemon with certificates, a configuration and tokens of its own in a directory."""
 
+    # When a request has failed, in seconds.
+    timeout = PATIENCE
+
     def __init__(self, program, directory):
-        self.program, self.directory = program, directory
+        self.program, self.directory, self.data = program, directory, f"{directory}/data"
         self.certificates = f"{directory}/certificates"
         subprocess.run(
             [ROOT / "Certs/make-development", self.certificates], check=True, capture_output=True)
@@ -61,9 +87,8 @@ publicURL: {self.url}
         self.configure(self.configuration)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.program, "serve", "--data", f"{self.directory}/data", "--config",
-                 self.config, "--listen", f"127.0.0.1:{self.port}",
-                 "--admin", f"{admin_host}:{self.admin_port}"],
+                [self.program, "serve", "--data", self.data, "--config", self.config,
+                 "--listen", f"127.0.0.1:{self.port}", "--admin", f"{admin_host}:{self.admin_port}"],
                 stdout=subprocess.PIPE, stderr=log, text=True)
         if not self.process.stdout.readline().startswith("ready "):
             raise SystemExit(pathlib.Path(self.log).read_text())
@@ -82,20 +107,21 @@ publicURL: {self.url}
         return f"https://localhost:{server.server_address[1]}"
 
     def token(self, app, scope, sub=None, attributes=()):
-        command = [self.program, "token", "--data", f"{self.directory}/data", "--app", app]
+        command = [self.program, "token", "--data", self.data, "--app", app]
         command += ["--scope", scope] + (["--sub", sub] if sub else [])
         for attribute in attributes:
             command += ["--attribute", attribute]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
-    def ask(self, method, path, token, body=None, content_type="application/json"):
+    def ask(self, method, path, token=None, body=None, content_type="application/json"):
         """Returns the document that a request is answered with; a refusal is an error."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
         request = urllib.request.Request(self.url + path, data=data, method=method)
-        request.add_header("Authorization", f"Bearer {token}")
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
         if data:
             request.add_header("Content-Type", content_type)
-        with urllib.request.urlopen(request, context=self.client_tls, timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(request, context=self.client_tls, timeout=self.timeout) as answer:
             text = answer.read()
             return json.loads(text) if text else None
 
