@@ -92,7 +92,8 @@ let package = Package(
         .target(
             name: "GatewayPush",
             dependencies: [
-                "CatalogModel", "GatewayCore", "WidgetModel", "DequeModule", "HeapModule",
+                "CatalogModel", "CPrefetch", "GatewayCore", "WidgetModel", "DequeModule",
+                "HeapModule",
             ]),
 
         // Leaf and adapters: they never import each other.

@@ -13,7 +13,6 @@ package final class ClusterFixture: Sendable {
 
     /// The application name of a standby, which the primary's quorum names.
     private static let standbyName = "standby"
-    /// The key of every cluster.
     static let key = Array(0..<UInt8(Seal.keyBytes))
     private let servers: Mutex<Servers>
     private let database: String
@@ -53,7 +52,6 @@ package final class ClusterFixture: Sendable {
         }
     }
 
-    /// Returns the address of a login.
     package func address(user: String = "postgres") throws -> PostgresAddress {
         try primary.address(user: user, database: database)
     }
@@ -131,7 +129,6 @@ package final class ClusterFixture: Sendable {
         try awaitQuorum()
     }
 
-    /// Connects as a login.
     package func connection(as login: String) throws -> PostgresAdministration {
         try PostgresServer.connect(try address(user: login))
     }

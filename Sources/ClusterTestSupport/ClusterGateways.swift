@@ -170,7 +170,6 @@ package final class ClusterGateways: Sendable {
             attributes: attributes, now: issued)
     }
 
-    /// Returns a connection to a node.
     package func http(_ node: GatewayProcess) -> TestHTTP { node.http() }
 
     /// Repeats a request that is refused because the database does not answer, until it does.
@@ -218,26 +217,8 @@ package final class ClusterGateways: Sendable {
         _ client: String, _ characters: [String], pushToken: String? = nil, once: Bool = false,
         at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
-        let apns: [JSONValue] =
-            pushToken.map {
-                [
-                    [
-                        "type": "apns", "pushType": "widgets", "token": .string($0),
-                        "environment": "production",
-                    ]
-                ]
-            } ?? []
-        let document: JSONValue = [
-            "platform": "iOS",
-            "delivery": .array([["type": "stream"]] + apns),
-            "widgets": .array(
-                characters.map {
-                    [
-                        "kind": "detail", "family": "systemSmall",
-                        "parameters": ["character": .string($0)],
-                    ]
-                }),
-        ]
+        let document = registration(
+            showing: characters, delivery: addresses(pushToken: pushToken))
         return try repeating(unless: once) {
             try http(node).register(client, app: Self.app, token: token(client), document)
         }
@@ -305,7 +286,6 @@ package final class ToldStream: Sendable {
 
     package init(_ stream: TestHTTPStream) { self.stream = stream }
 
-    /// The last id that came.
     package var cursor: String? { lastID.update { $0 } }
 
     package var status: Int? { stream.head()?.status }

@@ -28,7 +28,6 @@ package struct Overview: Codable, Sendable {
 
     package init() {}
 
-    /// The leader of a cluster.
     package struct Cluster: Codable, Sendable {
         /// Whether it is this gateway.
         package var leads = false
@@ -81,7 +80,6 @@ package struct Overview: Codable, Sendable {
         package init() {}
     }
 
-    /// The state of the log.
     package struct Log: Codable, Sendable {
         package var head: UInt64 = 0
         package var floor: UInt64 = 0

@@ -41,7 +41,6 @@ package struct RegisteredClient: Codable, Sendable {
     package var digest = ""
     /// The time of the last registration, stream, poll or acknowledgement.
     package var lastSeen: String?
-    /// The number of open streams.
     package var streams: Int?
     /// The number of stale items; absent if that is unknown since the gateway started.
     package var stale: Int?
@@ -87,7 +86,6 @@ package struct RegisteredAddress: Codable, Sendable {
 
 /// The answer to the erasure of clients.
 package struct ErasedClients: Codable, Sendable {
-    /// The number of clients that were erased.
     package var erased: Int
 
     package init(erased: Int) { self.erased = erased }

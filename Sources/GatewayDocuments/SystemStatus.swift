@@ -15,7 +15,6 @@ package struct SystemStatus: Codable, Sendable {
 
     package init() {}
 
-    /// A key of the gateway.
     package struct Key: Codable, Sendable {
         package var use = ""
         package var kid = ""

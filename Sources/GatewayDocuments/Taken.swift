@@ -41,7 +41,6 @@ package struct StartTaken: Codable, Sendable, Equatable {
     }
 }
 
-/// The answer to a reload.
 package struct ReloadTaken: Codable, Sendable {
     package var sequence: UInt64
 
@@ -50,7 +49,6 @@ package struct ReloadTaken: Codable, Sendable {
 
 /// The answer to a request to push again.
 package struct PushesTaken: Codable, Sendable {
-    /// The number of pushes that were started.
     package var pushes: Int
 
     package init(pushes: Int) { self.pushes = pushes }

@@ -5,8 +5,9 @@ import GatewayStorage
 import Logging
 import NIOCore
 
-/// The parts of a running engine, built from top to bottom: each depends only on those above it.
-package struct Engine: Sendable {
+/// The parts of a running engine, built from top to bottom: each depends only on those above it. A
+/// reference, because each connection holds one.
+package final class Engine: Sendable {
     package let clock: GatewayClock
     /// The registrations in force, in memory.
     package let registry: Registry
@@ -17,7 +18,6 @@ package struct Engine: Sendable {
     package let loops: ShardLoops
     /// The log and the registrations, for readers.
     package let store: SQLiteStore
-    package let writer: LogWriter
     package let log: EngineLog
     /// Runs work on documents that are too large for the threads shared by all requests.
     package let documents: DocumentWork
@@ -67,39 +67,43 @@ package struct Engine: Sendable {
                 metrics: services.metrics,
                 tracing: services.tracing, logger: logger, pushLogger: services.pushLogger)
         }
-        let parts = EngineParts(
-            configuration,
-            from: StartState(
-                shard: replay.shard, compactor: replay.compactor, catalogs: replay.catalogs,
-                hashes: replay.hashes),
-            registry: registry,
-            cursors: CursorCodec(seal: CursorSeal(replay.hashes.stored), history: epochs),
-            push: push, services: services)
-        let writer = LogWriter(
-            store: store, publisher: parts.publisher, tracing: services.tracing)
+        let cursors = CursorCodec(seal: CursorSeal(replay.hashes.stored), history: epochs)
+        let catalogs = AppCatalogs(
+            replay.catalogs, hashes: replay.hashes, limits: configuration.limits)
+        let loops = ShardLoops(
+            services.eventLoops.enumerated().map { index, loop in
+                ShardLoop(
+                    loop: loop, index: LoopIndex(index), shard: replay.shard,
+                    settings: configuration.streams, tlsSettings: services.tlsSettings,
+                    signer: services.signer, registry: registry, metrics: services.metrics,
+                    cursors: cursors, clock: clock, push: push, tracing: services.tracing,
+                    logger: logger, sampledLog: services.sampledLog)
+            })
+        let accepted = AcceptedChanges(startedAt: replay.shard.position)
         let applier = LogApplier(
-            registry: registry, catalogs: parts.catalogs, accepted: parts.accepted,
-            metrics: services.metrics, publisher: parts.publisher, epochs: epochs)
+            registry: registry, catalogs: catalogs, accepted: accepted,
+            metrics: services.metrics,
+            publisher: LogPublisher(
+                loops: loops, push: push,
+                sealer: VersionSealer(replay.compactor, loops: loops, push: push),
+                tracing: services.tracing),
+            epochs: epochs)
         let log = EngineLog(
-            store: store, writer: writer,
-            jobs: LogJobs(
-                catalogs: parts.catalogs, registry: registry, quota: configuration.quota,
-                applier: applier, clock: clock, epochsMax: store.configuration.epochsMax),
-            leader: leader)
-        (self.store, self.writer, self.log) = (store, writer, log)
+            store: store, catalogs: catalogs, registry: registry, quota: configuration.quota,
+            applier: applier, clock: clock, tracing: services.tracing, leader: leader)
+        (self.store, self.log, self.loops) = (store, log, loops)
+        (self.catalogs, self.cursors) = (catalogs, cursors)
         self.leader = leader
         self.clock = clock
         self.registry = registry
-        catalogs = parts.catalogs
-        cursors = parts.cursors
         self.push = push
-        loops = parts.loops
-        documents = DocumentWork(turn: services.metrics.turns(of: .documents))
+        let documents = DocumentWork(turn: services.metrics.turns(of: .documents))
+        self.documents = documents
         changes = ChangeLog(
-            log: log, catalogs: catalogs, accepted: parts.accepted, documents: documents,
+            log: log, catalogs: catalogs, accepted: accepted, documents: documents,
             metrics: services.metrics, tracing: services.tracing)
         clients = ClientDirectory(
-            log: log, catalogs: catalogs, registry: registry, accepted: parts.accepted,
+            log: log, catalogs: catalogs, registry: registry, accepted: accepted,
             loops: loops, push: push, cursors: cursors, documents: documents,
             pushAddresses: configuration.pushAddresses, metrics: services.metrics,
             tracing: services.tracing, clock: clock, leader: leader)

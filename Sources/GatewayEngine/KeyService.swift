@@ -5,7 +5,6 @@ import Synchronization
 /// The gateway's own keys: one ring signs notifications, another the tokens of the local issuer.
 /// Those live for a month and would keep a notification key published as long.
 package final class KeyService: Sendable {
-    /// The rings in use.
     private struct Rings: Sendable, Equatable {
         var notifications: KeyRing
         /// `nil` without a local issuer.
@@ -77,9 +76,7 @@ package final class KeyService: Sendable {
         }
     }
 
-    /// A key and its state.
     package struct Status: Sendable {
-        /// The use of its ring.
         package let use: String
         package let kid: String
         package let algorithm: String

@@ -30,9 +30,7 @@ package struct SigningKeyState: Sendable {
 
 /// The purpose of a gateway's keys.
 package enum KeyPurpose: String, Sendable, CaseIterable {
-    /// Keys that sign notifications.
     case notifications
-    /// Keys that sign webhooks.
     case webhooks
 }
 

@@ -34,7 +34,7 @@ package struct APNsEnvironmentChoice: Sendable, Hashable {
     }
 
     /// Restores a persisted choice.
-    package init(current: APNsEnvironment, standing: Status) {
+    init(current: APNsEnvironment, standing: Status) {
         self.current = current
         self.standing = standing
     }

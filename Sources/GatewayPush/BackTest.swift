@@ -42,23 +42,6 @@ package struct BackTest: Sendable {
         let kind: String
     }
 
-    /// The limits of pushes to a device.
-    package struct Terms: Sendable {
-        /// The budget of a device.
-        package var budget: PushBudget.Terms
-        /// The shortest interval between two pushes for the same kind, ms.
-        package var interval: Int64
-        /// The intervals of individual kinds, ms.
-        package var intervals: [String: Int64]
-
-        /// Copies the limits of the push scheduler.
-        package init(_ terms: PushScheduler.Terms) {
-            budget = terms.budget
-            interval = terms.interval
-            intervals = terms.intervals
-        }
-    }
-
     /// The maximum number of stored notifications, 32 bytes each; the replay ends when it is
     /// reached.
     package static let eventsMax = 4_000_000
@@ -75,7 +58,7 @@ package struct BackTest: Sendable {
 
     private let ruleSet: RuleSet
     private let limits: Limits
-    private let terms: Terms
+    private let terms: PushScheduler.Terms
     private let hash: SipHash
     private var events: [UInt64: [Event]] = [:]
     private var eventCount = 0
@@ -86,7 +69,7 @@ package struct BackTest: Sendable {
     /// The time of the last replayed change.
     private var last = Int64.min
 
-    package init(_ ruleSet: RuleSet, limits: Limits, terms: Terms, hash: SipHash) {
+    package init(_ ruleSet: RuleSet, limits: Limits, terms: PushScheduler.Terms, hash: SipHash) {
         self.ruleSet = ruleSet
         self.limits = limits
         self.terms = terms

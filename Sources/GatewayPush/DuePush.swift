@@ -43,7 +43,6 @@ package struct DuePush: Sendable {
         package let type: String
         package let id: String
         package let attributes: [String: ParameterValue]
-        /// The source of its content.
         package let source: ContentSource
         /// The value of `apns-priority`, by the budget that the push was counted to.
         package let priority: Int

@@ -18,7 +18,6 @@ package struct FailingAddresses<Address: Hashable & Sendable>: Sendable {
         self.addressesMax = addressesMax
     }
 
-    /// The number of addresses that fail.
     package var count: Int { failing.count }
 
     /// Records the end of a push; returns the change that it means, if any.

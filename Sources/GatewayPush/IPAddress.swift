@@ -1,3 +1,5 @@
+import CPrefetch
+
 package enum IPAddress: Sendable, Hashable {
     /// An IPv4 address, its first byte the most significant.
     case v4(UInt32)
@@ -38,81 +40,16 @@ extension IPAddress {
     /// Parses the text form of an address: four decimal numbers without leading zeros, or RFC 4291
     /// section 2.2 without a zone. Rejects other forms that `inet_aton` accepts.
     package init?(_ text: some StringProtocol) {
-        if text.utf8.contains(UInt8(ascii: ":")) {
-            guard let bits = Self.version6(text) else { return nil }
-            self = .v6(bits)
+        let text = String(text)
+        // For C a text ends at the first zero.
+        guard !text.utf8.contains(0) else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if gateway_read_ipv4(text, &bytes) == 1 {
+            self.init(bytes: bytes.prefix(4))
+        } else if gateway_read_ipv6(text, &bytes) == 1 {
+            self.init(bytes: bytes)
         } else {
-            guard let bits = Self.version4(text) else { return nil }
-            self = .v4(bits)
-        }
-    }
-
-    private static func version4(_ text: some StringProtocol) -> UInt32? {
-        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
-        var bits: UInt32 = 0
-        for part in parts {
-            let isNumber = part.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            guard isNumber, (1...3).contains(part.count),
-                part.count == 1 || part.first != UInt8(ascii: "0"),
-                let number = UInt8(String(decoding: part, as: UTF8.self))
-            else { return nil }
-            bits = bits << 8 | UInt32(number)
-        }
-        return bits
-    }
-
-    private static func version6(_ text: some StringProtocol) -> UInt128? {
-        let letters = Array(text.utf8)
-        let colon = UInt8(ascii: ":")
-        let gap = letters.indices.dropLast().first {
-            letters[$0] == colon && letters[$0 + 1] == colon
-        }
-        guard let gap else {
-            guard let groups = groups(letters[...]), groups.count == 8 else { return nil }
-            return bits(groups)
-        }
-        // A gap represents at least one group.
-        guard let head = groups(letters[..<gap], isEnd: false),
-            let tail = groups(letters[(gap + 2)...]), head.count + tail.count <= 7
-        else { return nil }
-        return bits(
-            head + Array(repeating: 0, count: 8 - head.count - tail.count) + tail)
-    }
-
-    private static func bits(_ groups: [UInt16]) -> UInt128 {
-        groups.reduce(0) { $0 << 16 | UInt128($1) }
-    }
-
-    /// Parses the groups between colons; the last two at the end of a text may be in the form of an
-    /// IPv4 address.
-    private static func groups(_ letters: ArraySlice<UInt8>, isEnd: Bool = true) -> [UInt16]? {
-        guard !letters.isEmpty else { return [] }
-        let parts = letters.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-        var groups: [UInt16] = []
-        for (index, part) in parts.enumerated() {
-            let text = String(decoding: part, as: UTF8.self)
-            if part.contains(UInt8(ascii: ".")) {
-                guard isEnd, index == parts.count - 1, let low = version4(text) else { return nil }
-                groups += [UInt16(low >> 16), UInt16(truncatingIfNeeded: low)]
-            } else {
-                guard (1...4).contains(part.count), part.allSatisfy(\.isHexDigit),
-                    let group = UInt16(text, radix: 16)
-                else { return nil }
-                groups.append(group)
-            }
-        }
-        return groups
-    }
-}
-
-extension UInt8 {
-    fileprivate var isHexDigit: Bool {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"):
-            true
-        default: false
+            return nil
         }
     }
 }

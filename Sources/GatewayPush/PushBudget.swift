@@ -188,57 +188,38 @@ package struct PushBudget: Sendable {
 }
 
 extension PushBudget {
-    /// The persisted form of a budget, relative to the wall clock, because monotonic clocks
-    /// restart.
-    package struct Saved: Sendable, Hashable {
-        /// The time of saving, ms since 1970.
-        package var savedAt: Int64
-        /// The credits; an account without one is full.
-        package var credits: [Account: Int64]
-        /// The kinds that were pushed, the oldest push first.
-        package var pushed: [PushedKind]
-
-        package struct PushedKind: Sendable, Hashable {
-            /// A hash of its name.
-            package var kind: UInt64
-            /// The time since the push, ms.
-            package var age: Int64
-
-            package init(kind: UInt64, age: Int64) {
-                self.kind = kind
-                self.age = age
-            }
-        }
-
-        package init(savedAt: Int64, credits: [Account: Int64], pushed: [PushedKind]) {
-            self.savedAt = savedAt
-            self.credits = credits
-            self.pushed = pushed
-        }
-    }
-
-    /// Returns the budget in persisted form.
-    package func saved(now: Int64, wall: Int64) -> Saved {
+    /// Returns the budget in stored form, relative to the wall clock, because monotonic clocks
+    /// restart. An account without a credit is full.
+    func saved(now: Int64, wall: Int64) -> JSONValue {
         // Older versions require the first three.
-        let kept: Set<Account> = [.widgets, .controls, .background]
-        let credits = kept.union(allowances.keys).map {
-            ($0, allowance($0, now: now).credit(now: now))
+        let kept = Set<Account>([.widgets, .controls, .background]).union(allowances.keys)
+        var object: JSONObject = ["savedAt": .integer(wall)]
+        for account in Account.allCases where kept.contains(account) {
+            object[account.rawValue] = .integer(allowance(account, now: now).credit(now: now))
         }
-        return Saved(
-            savedAt: wall, credits: Dictionary(uniqueKeysWithValues: credits),
-            pushed: pushed.map { .init(kind: $0.kind, age: now.elapsed(since: $0.at)) })
+        object["pushed"] = .array(
+            pushed.map { ["kind": .bits($0.kind), "age": .integer(now.elapsed(since: $0.at))] })
+        return .object(object)
     }
 
-    /// Restores a persisted budget with the refill since. At most a day of the elapsed wall-clock
-    /// time counts, and none if the clock was set back.
-    package init(_ saved: Saved, _ terms: Terms, now: Int64, wall: Int64) {
-        let savedAt = now.later(by: -TimeAway.between(saved.savedAt, wall))
+    /// Restores a stored budget with the refill since. At most a day of the elapsed wall-clock time
+    /// counts, and none if the clock was set back.
+    ///
+    /// - Throws: ``UnreadableState``.
+    init(_ value: JSONValue, _ terms: Terms, now: Int64, wall: Int64) throws {
+        let saved = try SavedMembers(value)
+        let savedAt = now.later(by: -TimeAway.between(try saved.number("savedAt"), wall))
         self.terms = terms
-        for (account, credit) in saved.credits where credit < terms[account].creditMax {
+        // Older versions did not have all accounts.
+        for account in Account.allCases where saved[account.rawValue] != nil {
+            let credit = try saved.number(account.rawValue)
+            guard credit < terms[account].creditMax else { continue }
             allowances[account] = PushAllowance(terms[account], credit: credit, now: savedAt)
         }
-        pushed = saved.pushed.suffix(Self.kindsMax).map {
-            ($0.kind, savedAt.later(by: -min(max($0.age, 0), TimeAway.longest)))
+        pushed = try saved.list("pushed").suffix(Self.kindsMax).map { value in
+            let saved = try SavedMembers(value)
+            let age = min(max(try saved.number("age"), 0), TimeAway.longest)
+            return (kind: try saved.bits("kind"), at: savedAt.later(by: -age))
         }
     }
 }

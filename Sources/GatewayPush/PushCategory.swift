@@ -56,6 +56,35 @@ package enum PushCategory: Sendable, Hashable {
     }
 }
 
+extension PushCategory {
+    /// The category as stored text; for a control or activity with its id, for a start with its
+    /// type.
+    var text: String {
+        switch self {
+        case .timelines: "timelines"
+        case .recommendations: "recommendations"
+        case .control(let id): "control " + id
+        case .activity(let id): "activity " + id
+        case .start(let type): "start " + type
+        }
+    }
+
+    /// Reads ``text``; unknown text becomes a category that no push has, and is ignored. Older
+    /// versions had one category for all content of a client without APNs.
+    init(text: String) {
+        // A mark at the beginning of the name makes one character with the space.
+        let word = text.unicodeScalars.prefix { $0 != " " }
+        let name = String(text.unicodeScalars.dropFirst(word.count + 1))
+        switch String(word) {
+        case "everything", "timelines": self = .timelines
+        case "recommendations": self = .recommendations
+        case "activity": self = .activity(id: name)
+        case "start": self = .start(type: name)
+        default: self = .control(id: name)
+        }
+    }
+}
+
 extension ClientRegistration {
     /// Whether the client has content of a category.
     func has(_ sort: PushCategory) -> Bool {

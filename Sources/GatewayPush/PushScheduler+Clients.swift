@@ -87,11 +87,10 @@ extension PushScheduler {
         }
         client.slots = []
         if let saved {
-            client.budget = saved.budget.map {
-                PushBudget($0, terms.budget, now: now, wall: wall)
-            }
-            for (sort, state) in saved.lanes {
-                let attempts = DeliveryAttempts(state, now: now, wall: wall)
+            client.budget = saved.budget
+            // The limits may have changed since it was read.
+            client.budget?.adopt(terms.budget, now: now)
+            for (sort, attempts) in saved.lanes {
                 known[sort] = (attempts, max(attempts.reported, clear))
             }
         }
@@ -107,9 +106,7 @@ extension PushScheduler {
                 client.addresses[id]?.webhook?.enable()
                 for sort in known.keys { known[sort]?.attempts.setUsable(id, true) }
             }
-            if let address = saved?.addresses.first(where: { $0.id == id }) {
-                client.addresses[id]?.take(address, now: now, wall: wall)
-            }
+            if let state = saved?.addresses[id] { client.addresses[id]?.take(state) }
         }
         if before.isEmpty {
             for sort in known.keys
@@ -246,7 +243,6 @@ extension PushScheduler {
         }
     }
 
-    /// Removes a client.
     package mutating func removed(_ key: ClientKey) {
         guard clients[key] != nil else { return }
         forget(key)

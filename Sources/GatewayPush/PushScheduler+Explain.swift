@@ -80,7 +80,6 @@ extension PushScheduler {
     }
 
     package struct AddressStatus: Sendable {
-        /// The category of its pushes.
         package let sort: PushCategory
         package let address: DeliveryAddress
         /// The sequence up to which everything was delivered to it.

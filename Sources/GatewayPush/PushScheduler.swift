@@ -115,7 +115,7 @@ package struct PushScheduler: Sendable {
     /// The actions for the caller, who performs them and calls ``takeActions()``.
     package internal(set) var actions: [Action] = []
 
-    var terms: Terms
+    package internal(set) var terms: Terms
     let hash: SipHash
     var spread: PushSpread
     var shard: Shard

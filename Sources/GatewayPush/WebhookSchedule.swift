@@ -139,55 +139,29 @@ package struct WebhookSchedule: Sendable, Hashable {
 }
 
 extension WebhookSchedule {
-    /// The persisted form of an endpoint's schedule.
-    package struct Saved: Sendable, Hashable {
-        /// The time of saving, ms since 1970.
-        package var savedAt: Int64
-        /// The number of the last message.
-        package var message: UInt64
-        /// A hash of the last message's content.
-        package var content: UInt64
-        /// Whether the endpoint accepted the last message.
-        package var isDelivered: Bool
-        /// The number of consecutive failures.
-        package var failures: Int
-        /// The time since the first of them, ms.
-        package var failingFor: Int64
-        /// The raw value of ``Disabled``, or 0.
-        package var disabled: UInt8
-
-        package init(
-            savedAt: Int64, message: UInt64, content: UInt64, isDelivered: Bool, failures: Int,
-            failingFor: Int64, disabled: UInt8
-        ) {
-            self.savedAt = savedAt
-            self.message = message
-            self.content = content
-            self.isDelivered = isDelivered
-            self.failures = failures
-            self.failingFor = failingFor
-            self.disabled = disabled
-        }
+    /// Returns the schedule in stored form.
+    func saved(now: Int64, wall: Int64) -> JSONValue {
+        [
+            "savedAt": .integer(wall), "message": .bits(message), "content": .bits(content),
+            "delivered": .bool(isDelivered), "failures": .integer(Int64(failures)),
+            "failingFor": .integer(failures > 0 ? now.elapsed(since: failingSince) : 0),
+            "disabled": .integer(Int64(disabled?.rawValue ?? 0)),
+        ]
     }
 
-    /// Returns the schedule in persisted form.
-    package func saved(now: Int64, wall: Int64) -> Saved {
-        Saved(
-            savedAt: wall, message: message, content: content, isDelivered: isDelivered,
-            failures: failures,
-            failingFor: failures > 0 ? now.elapsed(since: failingSince) : 0,
-            disabled: disabled?.rawValue ?? 0)
-    }
-
-    /// Restores a persisted schedule. At most a day of the elapsed time counts, so that a clock
-    /// that was set does not disable the endpoint.
-    package init(_ saved: Saved, now: Int64, wall: Int64) {
-        message = saved.message
-        content = saved.content
-        isDelivered = saved.isDelivered
-        failures = min(max(saved.failures, 0), 1_000)
-        let known = min(max(saved.failingFor, 0), Self.failingMax)
-        failingSince = now.later(by: -(known + TimeAway.between(saved.savedAt, wall)))
-        disabled = Disabled(rawValue: saved.disabled)
+    /// Restores a stored schedule. At most a day of the elapsed time counts, so that a clock that
+    /// was set does not disable the endpoint.
+    ///
+    /// - Throws: ``UnreadableState``.
+    init(_ value: JSONValue, now: Int64, wall: Int64) throws {
+        let saved = try SavedMembers(value)
+        message = try saved.bits("message")
+        content = try saved.bits("content")
+        isDelivered = try saved.flag("delivered")
+        failures = min(max(Int(clamping: try saved.number("failures")), 0), 1_000)
+        let known = min(max(try saved.number("failingFor"), 0), Self.failingMax)
+        let away = TimeAway.between(try saved.number("savedAt"), wall)
+        failingSince = now.later(by: -(known + away))
+        disabled = Disabled(rawValue: UInt8(clamping: try saved.number("disabled")))
     }
 }

@@ -109,7 +109,6 @@ final class ClusterLink: LogLeader {
         return try sent.get()
     }
 
-    /// The interval at which a condition is looked at.
     private static let lookInterval = Duration.milliseconds(250)
 
     /// Returns what an operation returns; cancels it, and returns `nil`, once a condition does not hold

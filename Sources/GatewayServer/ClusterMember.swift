@@ -52,7 +52,6 @@ final class ClusterMember: Service {
     private static let gapMax: Int64 = 5_000
     /// The time after which a node that tells nothing has no streams.
     private static let absenceMax: Int64 = 10_000
-    /// The contacts that are told at once.
     private static let contactsAtOnce = 200
 
     /// - Throws: `SigningError`, `TLSError`, `CurlError`.
@@ -81,7 +80,7 @@ final class ClusterMember: Service {
         let hooks = ClusterNode.Hooks(
             repeatBatch: { [store, newKeys] operations, position, previous in
                 let repeated = try await store.writeLocally(cost: 1) {
-                    try engine.log.jobs.repeatBatch(
+                    try engine.log.repeatBatch(
                         operations, to: position, from: previous, &$0)
                 }
                 if operations.contains(where: \.isOfKeys) {
@@ -97,8 +96,8 @@ final class ClusterMember: Service {
                 // Before anybody may change them: what the former leader did last; of a new cluster,
                 // this node's.
                 try rings().copy(from: store)
-                _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
-                    try engine.log.jobs.openEpoch(epoch, voidsOlder: isVoid, &$0)
+                _ = try await engine.log.write(for: .gateway, cost: 1, freesSpace: true) {
+                    try engine.log.openEpoch(epoch, voidsOlder: isVoid, &$0)
                 }
                 try await rings().publish(to: engine)
                 newKeys.yield()
@@ -326,7 +325,7 @@ struct SharedKeyRings {
         }
         let text = Data(try JSONValue(encoding: shared).serialized)
         guard try engine.store.meta(Self.key) != text else { return }
-        _ = try await engine.writer.write(for: .gateway, cost: text.count, freesSpace: true) {
+        _ = try await engine.log.write(for: .gateway, cost: text.count, freesSpace: true) {
             try $0.setMeta(Self.key, text)
         }
     }

@@ -55,7 +55,6 @@ package actor ConfigurationReload {
         let clients: ClientDirectory
     }
 
-    /// The reason for a reload.
     enum Occasion: String {
         case signal = "SIGHUP"
         case request = "a request"

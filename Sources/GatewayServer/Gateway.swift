@@ -302,47 +302,31 @@ package struct Gateway: Sendable {
             rates: configuration.rates, bytesInWork: configuration.requestBytesInWork,
             metrics: metrics, log: sampledLog, now: engine.clock.now)
         let admission = StreamAdmission(
-            authorizer: authorizer, requestLimits: requestLimits, registry: engine.registry,
-            clients: engine.clients, changes: engine.changes, catalogs: engine.catalogs,
-            records: engine.store, cursors: engine.cursors, date: date, loops: engine.loops,
+            engine: engine, authorizer: authorizer, requestLimits: requestLimits, date: date,
             streamSettings: configuration.streams, streamsMax: configuration.streamsMax)
-        let explainer = Explainer(
-            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
-            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock,
-            leader: engine.leader
-        ) { [current] in current.value.push.terms }
+        let explainer = Explainer(engine) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
-            admission: admission, changes: engine.changes, clients: engine.clients,
-            catalogs: engine.catalogs, records: engine.store, push: engine.push,
+            engine: engine, admission: admission,
             starts: ActivityStarts(engine) { [senders] in senders.channels(of: $0) },
-            documents: engine.documents, authorizer: authorizer, signer: signer, metrics: metrics,
-            cursors: engine.cursors, clock: engine.clock,
+            authorizer: authorizer, signer: signer, metrics: metrics,
             limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
-            configuration: reload.commands, explainer: explainer, tracing: tracing,
-            leader: engine.leader)
-        let unconfirmed = StalenessScanner(
-            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
-            changes: engine.changes, loops: engine.loops)
+            configuration: reload.commands, explainer: explainer, tracing: tracing)
+        let unconfirmed = StalenessScanner(engine)
         let connections = ConnectionLimit(
             configuration.connectionsMax, perAddress: configuration.connectionsPerAddressMax)
         let overview = OverviewSampler(
             MetricsPage(
-                metrics: metrics, records: engine.store, registry: engine.registry,
-                cursors: engine.cursors, clock: engine.clock, loops: engine.loops,
-                push: engine.push, signer: signer, keys: keys, tlsCounters: tlsSettings.counters,
-                connections: connections,
+                engine: engine, metrics: metrics, signer: signer, keys: keys,
+                tlsCounters: tlsSettings.counters, connections: connections,
                 certificateEnds: { [identity] in identity.current.notAfter },
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed, requestLimits: requestLimits,
-                spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() },
-                leader: engine.leader),
+                spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
             readiness, configurationFaults: { [current] in current.refusal })
         let admin = AdminRoutes(
             sampler: overview,
             system: SystemPage(page: overview.page) { [current] in current.value.shown },
-            apps: AppsPage(
-                sampler: overview, explainer: explainer, catalogs: engine.catalogs,
-                registry: engine.registry, clock: engine.clock))
+            apps: AppsPage(sampler: overview, explainer: explainer, engine: engine))
         let (identity, readiness, listen) = (identity, readiness, configuration.listen)
         let ready: @Sendable () -> Void = { [logger, engine, began, configuration] in
             logger.info(
@@ -615,7 +599,6 @@ private final class OpenPorts: Sendable {
         self.onAll = onAll
     }
 
-    /// Records the number of a port that is open.
     func opened(_ note: (inout GatewayPorts) -> Void) {
         let all = state.withLock { state -> GatewayPorts? in
             note(&state.ports)

@@ -75,7 +75,7 @@ enum LimitsReference {
                 "writes that wait for the disk",
                 "\(store.pendingJobsMax), \(store.pendingCostMax >> 20) MiB", busy
             ),
-            ("changes that streams still have to be told of", "\(LogWriter.backlogMax)", busy),
+            ("changes that streams still have to be told of", "\(EngineLog.backlogMax)", busy),
             ("explanations that wait", "\(ExplainTurns.waitingMax)", busy),
             ("requests in flight when the gateway stops", "20 s", closed),
             (

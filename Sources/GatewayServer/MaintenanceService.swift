@@ -109,7 +109,7 @@ struct MaintenanceService: Service {
         let keep = configuration.retentionChanges
         while true {
             let before = engine.store.floor
-            let floor = try await engine.writer.write(
+            let floor = try await engine.log.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prune(
@@ -126,7 +126,7 @@ struct MaintenanceService: Service {
             clock.wallMilliseconds() - configuration.push.attemptSeconds * 1000
         let keep = configuration.push.attemptRows
         while true {
-            let count = try await engine.writer.write(
+            let count = try await engine.log.write(
                 for: .gateway, cost: 1024, freesSpace: true
             ) { transaction in
                 try transaction.prunePushAttempts(
@@ -145,7 +145,7 @@ struct MaintenanceService: Service {
         for start in stride(from: 0, to: seen.count, by: batch) {
             let keys = Array(seen[start..<min(start + batch, seen.count)])
             do {
-                try await engine.writer.write(for: .gateway, cost: 64 * keys.count) { transaction in
+                try await engine.log.write(for: .gateway, cost: 64 * keys.count) { transaction in
                     try transaction.touch(keys)
                 }
             } catch {

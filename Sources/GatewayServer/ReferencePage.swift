@@ -5,7 +5,6 @@ import OpenMetrics
 /// The documentation pages generated from definitions in the code. Each names the command that
 /// generates it, and a test compares it with the file in `Deploy`.
 package enum ReferencePage: String, CaseIterable, Sendable {
-    /// Every metric.
     case metrics
     /// Every option of the configuration.
     case configuration

@@ -1,4 +1,3 @@
-/// The endpoint of a trace collector.
 package struct CollectorEndpoint: Sendable, Hashable {
     /// Scheme, host and port.
     package let origin: String
@@ -6,7 +5,6 @@ package struct CollectorEndpoint: Sendable, Hashable {
     package let target: String
     /// Whether traffic is unencrypted.
     package let isPlain: Bool
-    /// Whether the collector is on this machine.
     package let isLoopback: Bool
 
     /// The path of OTLP/HTTP for traces, relative to that of the endpoint.

@@ -11,12 +11,10 @@ package struct IssuerSettings: Sendable, Equatable {
         case url(WebhookEndpoint)
     }
 
-    /// The `iss` of its tokens.
     package let iss: String
     package let apps: TrustedIssuer.Apps
     /// The scopes that it may grant.
     package let scopes: Set<Scope>
-    /// The source of its keys.
     package let keys: Keys
 
     package init(iss: String, apps: TrustedIssuer.Apps, scopes: Set<Scope>, keys: Keys) {

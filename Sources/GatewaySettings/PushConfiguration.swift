@@ -16,7 +16,6 @@ package struct PushConfiguration: Sendable {
         package var place: Int
         /// Its bundle id.
         package var app: String
-        /// The credential of its pushes.
         package var credential: Credential
         /// The environments in which the credential is valid.
         package var environments: [APNsEnvironment]
@@ -35,7 +34,6 @@ package struct PushConfiguration: Sendable {
         }
     }
 
-    /// The limits of pushes.
     package var terms = PushScheduler.Terms()
     /// The apps, each once for each environment.
     package var apps: [App] = []
@@ -43,7 +41,6 @@ package struct PushConfiguration: Sendable {
     package var hosts: [APNsEnvironment: Address] = [:]
     /// Certificates in PEM to trust at APNs, instead of the system's.
     package var trust: String?
-    /// Whether webhooks are called.
     package var hasWebhooks = false
     /// Address ranges allowed for webhooks in addition to public ones, such as `10.0.0.0/8`.
     package var webhookRanges: [String] = []
@@ -54,7 +51,6 @@ package struct PushConfiguration: Sendable {
     /// The maximum number of stored attempts.
     package var attemptRows: Int64 = 1_000_000
 
-    /// Whether anything is pushed.
     package var isActive: Bool { hasWebhooks || !apps.isEmpty }
 
     package init() {}

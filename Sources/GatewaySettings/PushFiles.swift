@@ -10,7 +10,6 @@ import WidgetModel
 package struct PushFiles: Sendable {
     /// The credential that authenticates pushes to APNs.
     package enum Credential: Sendable {
-        /// A P-256 key.
         case key(SigningKey)
         /// A certificate chain and its key, both in PEM, and the expiry of the chain's first
         /// certificate.
@@ -36,14 +35,12 @@ package struct PushFiles: Sendable {
     /// The maximum size of a key file, in bytes; Apple's have 257.
     private static let keyBytesMax = 64 * 1_024
 
-    /// The credentials by their configuration.
     package private(set) var credentials: [PushConfiguration.Credential: Credential] = [:]
     /// The expiry of the certificates that identify apps to APNs: for an app with several, the
     /// earliest.
     package private(set) var certificateEnds: [String: Date] = [:]
     /// The certificates to trust at APNs.
     package private(set) var trust = CurlTrust.system
-    /// The certificates to trust at webhooks.
     package private(set) var webhookTrust = CurlTrust.system
     /// The address ranges allowed for webhooks in addition to public addresses.
     package private(set) var webhookRanges: [AddressRange] = []

@@ -6,7 +6,6 @@ package struct RateLimits: Sendable, Hashable {
     package var address = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
     /// Requests of one app, from its backends and its clients.
     package var app = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
-    /// Requests of one client.
     package var client = TokenRate(count: 100, period: 1_000, burst: 1_000)
     /// Requests of one source address with an invalid token.
     package var refusedTokens = TokenRate(count: 100, period: 1_000, burst: 2_000)

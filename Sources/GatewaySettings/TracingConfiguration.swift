@@ -3,7 +3,6 @@ import Foundation
 import GatewayTLS
 import WidgetModel
 
-/// The configuration of tracing and of the collector.
 package struct TracingConfiguration: Sendable {
     package var endpoint: CollectorEndpoint
     /// The share of the traces begun here that is recorded.

@@ -3,7 +3,6 @@ import GatewayTLS
 
 /// The proxies that state the addresses of their clients, and the way in which they do.
 package struct TrustedProxies: Sendable, Equatable {
-    /// The addresses of the proxies.
     package let ranges: [AddressRange]
     /// The way in which all of them state the addresses of their clients.
     package let proxyProtocol: ProxyProtocol

@@ -5,20 +5,20 @@ final class EVPKey: @unchecked Sendable {
     // Sound: nothing here modifies the key after `init`, OpenSSL 3 allows any number of threads to
     // use an unmodified key, its reference count is atomic, and only `deinit` frees it.
     private let pointer: OpaquePointer
-    /// The signature algorithm of the key.
-    let algorithm: SigningAlgorithm
-    /// The public key: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
-    let publicBytes: [UInt8]
+    let kind: KeyKind
+    /// The public key: the Ed25519 point; x and y of the P-256 point; or the numbers of an RSA key.
+    let numbers: [[UInt8]]
 
-    /// Takes ownership of a key; frees it and returns `nil` if it is neither Ed25519 nor P-256.
+    /// Takes ownership of a key; frees it and returns `nil` if it is of no ``KeyKind``, or an RSA
+    /// key beyond the limits.
     init?(owning pointer: OpaquePointer) {
-        guard let (algorithm, publicBytes) = Self.publicPart(of: pointer) else {
+        guard let (kind, numbers) = Self.publicPart(of: pointer) else {
             EVP_PKEY_free(pointer)
             return nil
         }
         self.pointer = pointer
-        self.algorithm = algorithm
-        self.publicBytes = publicBytes
+        self.kind = kind
+        self.numbers = numbers
     }
 
     deinit {
@@ -27,17 +27,19 @@ final class EVPKey: @unchecked Sendable {
 
     /// Identifies a key by its SubjectPublicKeyInfo. This excludes P-256 keys with explicit
     /// parameters or a compressed point, which have no JWK form.
-    private static func publicPart(of key: OpaquePointer) -> (SigningAlgorithm, [UInt8])? {
+    private static func publicPart(of key: OpaquePointer) -> (KeyKind, [[UInt8]])? {
+        if let numbers = RSANumbers.read(from: key) { return (.rsa, numbers) }
         var start: UnsafeMutablePointer<UInt8>?
         let length = i2d_PUBKEY(key, &start)
         guard length > 0, let start else { return nil }
         defer { CRYPTO_free(start, #fileID, #line) }
         let info = UnsafeBufferPointer(start: start, count: Int(length))
-        for algorithm in SigningAlgorithm.allCases {
-            let prefix = algorithm.publicKeyInfoPrefix
-            if info.starts(with: prefix), info.count == prefix.count + algorithm.publicKeyBytes {
-                return (algorithm, Array(info.dropFirst(prefix.count)))
-            }
+        for kind in KeyKind.allCases {
+            guard let prefix = kind.publicKeyInfoPrefix, info.starts(with: prefix) else { continue }
+            let (rest, size) = (Array(info.dropFirst(prefix.count)), KeyKind.coordinateBytes)
+            guard rest.count == size * kind.jwk.numbers.count else { return nil }
+            let starts = stride(from: 0, to: rest.count, by: size)
+            return (kind, starts.map { Array(rest[$0..<($0 + size)]) })
         }
         return nil
     }
@@ -63,28 +65,36 @@ final class EVPKey: @unchecked Sendable {
         return EVPKey(owning: key)
     }
 
-    /// Creates a public key from its raw bytes; `nil` for a wrong length or a point not on the
-    /// curve.
-    static func publicKey(_ algorithm: SigningAlgorithm, bytes: [UInt8]) -> EVPKey? {
+    /// Creates a public key from its numbers; `nil` for a wrong length, a point not on the curve,
+    /// or unaccepted numbers of an RSA key.
+    static func publicKey(_ kind: KeyKind, _ numbers: [[UInt8]]) -> EVPKey? {
         defer { ERR_clear_error() }
-        guard bytes.count == algorithm.publicKeyBytes else { return nil }
-        let info = algorithm.publicKeyInfoPrefix + bytes
+        let info: [UInt8]
+        if let prefix = kind.publicKeyInfoPrefix {
+            guard numbers.count == kind.jwk.numbers.count,
+                numbers.allSatisfy({ $0.count == KeyKind.coordinateBytes })
+            else { return nil }
+            info = prefix + numbers.joined()
+        } else {
+            guard RSANumbers.areAccepted(numbers) else { return nil }
+            info = RSANumbers.publicKeyInfo(numbers)
+        }
         let key = info.withUnsafeBufferPointer { buffer in
             var start = buffer.baseAddress
             return d2i_PUBKEY(nil, &start, buffer.count)
         }
-        guard let key else { return nil }
-        return EVPKey(owning: key)
+        return key.flatMap { EVPKey(owning: $0) }
     }
 
     // MARK: Signatures
+
+    private var digest: OpaquePointer? { kind == .ed25519 ? nil : EVP_sha256() }
 
     /// Signs a message. For P-256 the result is r and s, 32 bytes each, instead of OpenSSL's DER.
     func sign(_ message: [UInt8]) -> [UInt8]? {
         defer { ERR_clear_error() }
         guard let context = EVP_MD_CTX_new() else { return nil }
         defer { EVP_MD_CTX_free(context) }
-        let digest = algorithm == .es256 ? EVP_sha256() : nil
         guard EVP_DigestSignInit(context, nil, digest, nil, pointer) == 1 else { return nil }
         // 72 bytes suffice for the longest DER of a P-256 signature, and for an Ed25519 signature.
         var signature = [UInt8](repeating: 0, count: 72)
@@ -93,19 +103,31 @@ final class EVPKey: @unchecked Sendable {
             length <= signature.count
         else { return nil }
         signature.removeLast(signature.count - length)
-        return algorithm == .es256 ? ECDSASignature.fixedWidth(der: signature) : signature
+        return kind == .p256 ? ECDSASignature.fixedWidth(der: signature) : signature
     }
 
     /// Returns whether `signature`, in JWS form, is a valid signature of `message` by this key.
-    func verify(_ signature: [UInt8], over message: some Collection<UInt8>) -> Bool {
+    func verify(
+        _ signature: [UInt8], over message: some Collection<UInt8>,
+        with algorithm: VerificationAlgorithm
+    ) -> Bool {
         defer { ERR_clear_error() }
-        guard signature.count == SigningAlgorithm.signatureBytes,
-            let form = algorithm == .es256 ? ECDSASignature.der(fixedWidth: signature) : signature,
+        let length = kind == .rsa ? numbers[0].count : SigningAlgorithm.signatureBytes
+        guard signature.count == length,
+            let form = kind == .p256 ? ECDSASignature.der(fixedWidth: signature) : signature,
             let context = EVP_MD_CTX_new()
         else { return false }
         defer { EVP_MD_CTX_free(context) }
-        let digest = algorithm == .es256 ? EVP_sha256() : nil
-        guard EVP_DigestVerifyInit(context, nil, digest, nil, pointer) == 1 else { return false }
+        var options: OpaquePointer?
+        guard EVP_DigestVerifyInit(context, &options, digest, nil, pointer) == 1 else {
+            return false
+        }
+        if algorithm == .ps256 {
+            // The salt has 32 bytes.
+            guard EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) == 1,
+                EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) == 1
+            else { return false }
+        }
         let answer = message.withContiguousStorageIfAvailable { bytes in
             EVP_DigestVerify(context, form, form.count, bytes.baseAddress, bytes.count)
         }
@@ -122,20 +144,17 @@ final class EVPKey: @unchecked Sendable {
     /// Reads the private key of a PEM text; `nil` when there is none, it is encrypted or of another
     /// kind.
     static func privateKey(pem: [UInt8]) -> EVPKey? {
-        read(pem) { bio in
-            // Without a callback OpenSSL would ask for a passphrase at the terminal.
-            PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
-        }.flatMap { EVPKey(owning: $0) }
+        // Without a callback OpenSSL would ask for a passphrase at the terminal.
+        let key = read(pem) { PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil) }
+        return key?.kind == .rsa ? nil : key
     }
 
-    /// Reads the public key of a PEM text (SubjectPublicKeyInfo). The caller owns what it returns.
-    static func publicKeyPointer(pem: [UInt8]) -> OpaquePointer? {
-        read(pem) { bio in PEM_read_bio_PUBKEY(bio, nil, { _, _, _, _ in -1 }, nil) }
+    /// Reads the public key of a PEM text (SubjectPublicKeyInfo).
+    static func publicKey(pem: [UInt8]) -> EVPKey? {
+        read(pem) { PEM_read_bio_PUBKEY($0, nil, { _, _, _, _ in -1 }, nil) }
     }
 
-    private static func read(
-        _ pem: [UInt8], _ key: (OpaquePointer) -> OpaquePointer?
-    ) -> OpaquePointer? {
+    private static func read(_ pem: [UInt8], _ key: (OpaquePointer) -> OpaquePointer?) -> EVPKey? {
         defer { ERR_clear_error() }
         guard !pem.isEmpty, pem.count <= pemBytesMax else { return nil }
         return pem.withUnsafeBytes { bytes in
@@ -143,7 +162,7 @@ final class EVPKey: @unchecked Sendable {
                 return nil
             }
             defer { BIO_free(bio) }
-            return key(bio)
+            return key(bio).flatMap { EVPKey(owning: $0) }
         }
     }
 
@@ -153,12 +172,7 @@ final class EVPKey: @unchecked Sendable {
     }
 
     /// The public key as SubjectPublicKeyInfo PEM.
-    var publicPEM: [UInt8]? { Self.publicPEM(of: pointer) }
-
-    /// Returns a public key as SubjectPublicKeyInfo PEM.
-    static func publicPEM(of key: OpaquePointer) -> [UInt8]? {
-        written { PEM_write_bio_PUBKEY($0, key) }
-    }
+    var publicPEM: [UInt8]? { Self.written { PEM_write_bio_PUBKEY($0, pointer) } }
 
     private static func written(_ write: (OpaquePointer) -> Int32) -> [UInt8]? {
         defer { ERR_clear_error() }

@@ -14,15 +14,9 @@ extension SigningKey {
         guard algorithm == .es256 else {
             throw SigningError(.keyUnsupported, "APNs supports P-256 keys only")
         }
-        let header: JSONValue = ["alg": "ES256", "kid": .string(keyID)]
         let claims: JSONValue = ["iss": .string(team), "iat": .integer(issuedAt)]
-        var text = Base64.url.encode(header.serialized)
-        text.append(UInt8(ascii: "."))
-        Base64.url.append(claims.serialized, to: &text)
-        let signature = try sign(text)
-        text.append(UInt8(ascii: "."))
-        Base64.url.append(signature, to: &text)
-        return String(decoding: text, as: UTF8.self)
+        let signer = JWSSigner(key: self, type: nil, kid: keyID)
+        return String(decoding: try signer.sign(payload: claims.serialized), as: UTF8.self)
     }
 
     /// Returns whether this key signed a provider token. A stored token with the key's name may

@@ -9,15 +9,15 @@ package struct SigningKey: Sendable {
     /// The RFC 7638 SHA-256 thumbprint of the public key, in base64url: 43 letters.
     package var kid: String { publicKey.kid }
     /// The signature algorithm of the key.
-    package var algorithm: SigningAlgorithm { key.algorithm }
+    package var algorithm: SigningAlgorithm { key.kind == .p256 ? .es256 : .edDSA }
     /// The raw public key: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
-    var publicBytes: [UInt8] { key.publicBytes }
+    var publicBytes: [UInt8] { Array(key.numbers.joined()) }
     /// The public key as a JWK; never contains `d`.
     package var publicJWK: JSONObject { publicKey.jwk }
 
     private init(_ key: EVPKey) throws(SigningError) {
         self.key = key
-        publicKey = VerificationKey(key, kid: try VerificationKey.thumbprint(of: key))
+        publicKey = try VerificationKey(key)
     }
 
     /// Generates a key.

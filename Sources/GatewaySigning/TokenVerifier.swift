@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The claims of a verified token.
-package struct VerifiedToken: Sendable, Equatable {
+/// The claims of a verified token. The cache of tokens and the open streams of a client share one.
+package final class VerifiedToken: Sendable {
     package static let everyApp = "*"
 
     package let issuer: String
@@ -42,7 +42,6 @@ package struct VerifiedToken: Sendable, Equatable {
         self.jti = jti
     }
 
-    /// Returns whether the token is for `app`.
     package func concerns(app: String) -> Bool {
         self.app.hasSameBytes(as: app) || self.app == Self.everyApp
     }

@@ -17,13 +17,4 @@ package enum VerificationAlgorithm: String, Sendable, CaseIterable {
         guard let algorithm = name == "Ed25519" ? .edDSA : Self(rawValue: name) else { return nil }
         self = algorithm
     }
-
-    /// The algorithm that a key signs with.
-    init(_ algorithm: SigningAlgorithm) {
-        self =
-            switch algorithm {
-            case .edDSA: .edDSA
-            case .es256: .es256
-            }
-    }
 }

@@ -4,7 +4,6 @@ import GRDB
 /// The schema as a list of migrations. Migrations are only ever appended, because existing
 /// databases have run the previous ones.
 enum Migrations {
-    /// All migrations in order.
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 log", foreignKeyChecks: .immediate, migrate: createLog)

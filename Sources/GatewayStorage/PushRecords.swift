@@ -6,7 +6,6 @@ package struct PushClientRow: Sendable, Equatable {
     /// The opaque content; `nil` to remove it.
     package let payload: Data?
 
-    /// Creates the new push state of the client `key`, or its removal.
     package init(key: RegistrationKey, payload: Data?) {
         self.key = key
         self.payload = payload
@@ -61,7 +60,6 @@ package struct PushAttemptRow: Sendable, Equatable {
     }
 }
 
-/// A filter for push attempts.
 package struct PushAttemptQuery: Sendable, Equatable {
     package var app: String
     /// The client of the attempts; `nil` for all.
@@ -73,7 +71,6 @@ package struct PushAttemptQuery: Sendable, Equatable {
     /// The upper limit of the numbers, exclusive; `nil` for none.
     package var before: Int64?
 
-    /// Creates a filter for all attempts of an app.
     package init(app: String) {
         self.app = app
     }

@@ -37,7 +37,6 @@ extension SQLiteStore {
         try meta(Self.pushesClear).flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0
     }
 
-    /// Returns the provider tokens of all issuers.
     package func providerTokens() async throws -> [ProviderTokenRow] {
         try await reading {
             try Row.fetchAll($0, sql: "SELECT issuer, issued_at, token FROM provider_token")

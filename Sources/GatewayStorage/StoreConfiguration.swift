@@ -9,7 +9,6 @@ package struct StoreConfiguration: Sendable {
     package var pendingCostMax = 64 << 20
     /// The cost of one app's jobs after which another app has its turn.
     package var turnCost = 65_536
-    /// The maximum number of jobs in one transaction.
     package var transactionJobsMax = 1_024
     /// The cost at which a transaction accepts no further job. It always accepts at least one.
     package var transactionCostMax = 16 << 20

@@ -10,7 +10,6 @@ package struct StoreCopy: Sendable, Equatable {
 
     /// The highest sequence in the copy.
     package let head: UInt64
-    /// The number of registered clients in the copy.
     package let clients: Int
     /// The number of apps with a catalog in the copy.
     package let apps: Int

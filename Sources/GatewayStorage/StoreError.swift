@@ -19,7 +19,6 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case corrupt(reason: String)
     /// Too many jobs are waiting for the disk. Nothing was queued; retry later.
     case busy
-    /// The store is closed, or being closed.
     case closed
     /// Another store of the cluster writes the log now.
     case notLeading

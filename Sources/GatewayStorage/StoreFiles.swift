@@ -2,10 +2,8 @@ import Foundation
 
 /// The files of a store on disk, with their sizes.
 struct StoreFiles: Sendable, Equatable {
-    /// The data directory.
     let directory: String
 
-    /// The path of the database.
     var database: String { directory + "/" + SQLiteStore.fileName }
     /// The path of its write-ahead log.
     var wal: String { database + "-wal" }

@@ -1,6 +1,5 @@
 import Foundation
 
-/// The type of a log row.
 package enum LogEntryType: Int, Sendable {
     /// A data change of a backend.
     case change = 1
@@ -62,23 +61,19 @@ package struct CatalogRow: Sendable, Equatable {
     }
 }
 
-/// The identity of a registration.
 package struct RegistrationKey: Sendable, Hashable {
     /// The bundle id of the app.
     package let app: String
     /// The id of the client within the app.
     package let client: String
 
-    /// Creates the identity of the registration of `client` with `app`.
     package init(app: String, client: String) {
         self.app = app
         self.client = client
     }
 }
 
-/// A registration as stored.
 package struct RegistrationRow: Sendable, Equatable {
-    /// The identity of the registration.
     package let key: RegistrationKey
     /// The opaque content.
     package let payload: Data
@@ -111,7 +106,6 @@ package struct EpochRow: Sendable, Equatable {
     package let id: UInt64
     /// The head of the log when the epoch was opened; the previous epoch ends here.
     package let openedAtSequence: UInt64
-    /// Whether its cursors are void.
     package let isVoid: Bool
     /// The time of opening, ms since 1970.
     package let openedAt: Int64
@@ -119,7 +113,6 @@ package struct EpochRow: Sendable, Equatable {
 
 /// The result of a job whose transaction is on disk.
 package struct Committed<Value: Sendable>: Sendable {
-    /// The return value of the job.
     package let value: Value
     /// The highest sequence on disk after the transaction, including rows of other jobs.
     package let head: UInt64

@@ -33,9 +33,7 @@ package struct StoreStats: Sendable, Equatable {
     package internal(set) var slowestCommitSeconds = 0.0
     /// The number of times the write-ahead log was copied into the database file.
     package internal(set) var checkpoints = 0
-    /// The number of jobs waiting for the writer.
     package internal(set) var waitingJobs = 0
-    /// The cost of the waiting jobs.
     package internal(set) var waitingCost = 0
     /// The highest sequence on disk.
     package internal(set) var head: UInt64 = 0

@@ -22,7 +22,6 @@ package struct StoreTransaction: ~Copyable {
     private(set) var head: UInt64
     /// The highest sequence ever pruned, including this transaction.
     var floor: UInt64
-    /// The number of added rows.
     private(set) var rows = 0
     /// The bytes of the payloads of the added rows.
     private(set) var payloadBytes = 0

@@ -3,7 +3,6 @@ import GatewayCore
 /// The contribution of a stored row to the usage of its app. A start counts every row; afterwards
 /// ``StoreTransaction`` counts the changes of its jobs.
 extension UsageTable {
-    /// Counts a row of the log.
     package mutating func add(_ row: LogRow) {
         add(AppUsage(logBytes: row.payload.count), to: row.app)
     }
@@ -13,7 +12,6 @@ extension UsageTable {
         add(AppUsage(logBytes: row.payload.count), to: row.app)
     }
 
-    /// Counts a registration.
     package mutating func add(_ row: RegistrationRow) {
         add(AppUsage(clients: 1), to: row.key.app)
     }

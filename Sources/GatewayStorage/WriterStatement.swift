@@ -134,7 +134,6 @@ struct WriterConnection {
     }
 }
 
-/// A value for a parameter of a statement.
 enum StatementValue {
     case null
     case integer(Int64)

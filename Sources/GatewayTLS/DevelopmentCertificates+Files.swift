@@ -2,49 +2,18 @@ import COpenSSL
 import Foundation
 
 extension DevelopmentCertificates {
-    /// The reason why there are no development certificates: a code to branch on, and a sentence
-    /// that names the file and never quotes it.
-    package struct Failure: Error, Equatable, CustomStringConvertible {
-        /// The kinds of failure.
-        package enum Code: Equatable, Sendable {
-            /// A directory or file cannot be made, written or made durable.
-            case unwritable
-            /// An existing file does not hold what its name says, or does not match the other
-            /// files.
-            case unusable
-            /// The CA's validity has ended or has not begun.
-            case expired
-            /// A certificate has to be made, but the CA's key is not there.
-            case noSigningKey
-            /// OpenSSL has no memory or randomness, or refuses a call.
-            case engine
-        }
-
-        /// The kind of failure, to branch on.
-        package let code: Code
-        /// One sentence for the operator.
-        package let message: String
-
-        init(_ code: Code, _ message: String) {
-            self.code = code
-            self.message = message
-        }
-
-        package var description: String { message }
-    }
-
     /// A certificate as PEM text.
-    static func pem(_ certificate: PEMCertificate) throws(Failure) -> [UInt8] {
+    static func pem(_ certificate: PEMCertificate) throws(TLSError) -> [UInt8] {
         try pem { PEM_write_bio_X509($0, certificate.pointer) }
     }
 
     /// A private key as PEM text (PKCS #8), not encrypted: a server starts with no one to enter a
     /// passphrase.
-    static func pem(_ key: PEMPrivateKey) throws(Failure) -> [UInt8] {
+    static func pem(_ key: PEMPrivateKey) throws(TLSError) -> [UInt8] {
         try pem { PEM_write_bio_PKCS8PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
     }
 
-    private static func pem(_ write: (OpaquePointer) -> Int32) throws(Failure) -> [UInt8] {
+    private static func pem(_ write: (OpaquePointer) -> Int32) throws(TLSError) -> [UInt8] {
         // Secure memory is wiped when it is freed.
         guard let bio = BIO_new(BIO_s_secmem()) else { throw engine() }
         defer { BIO_free(bio) }
@@ -59,20 +28,18 @@ extension DevelopmentCertificates {
 
 /// Directories of mode 0700, and files that appear whole and durable or not at all.
 enum PrivateDirectory {
-    typealias Failure = DevelopmentCertificates.Failure
-
     /// Whether anything exists at `path`, readable or not.
     static func exists(_ path: String) -> Bool {
         access(path, F_OK) == 0
     }
 
     /// Makes a directory of mode 0700 unless it exists; an existing one keeps its mode.
-    static func make(_ path: String) throws(Failure) {
+    static func make(_ path: String) throws(TLSError) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
     }
 
     /// Creates `path` with `content`; fails if anything exists there.
-    static func create(_ path: String, with content: [UInt8], mode: mode_t) throws(Failure) {
+    static func create(_ path: String, with content: [UInt8], mode: mode_t) throws(TLSError) {
         let temporary = try temporary(beside: path, content, mode: mode)
         // Unlike a rename, a link never replaces.
         let isLinked = link(temporary, path) == 0
@@ -83,7 +50,7 @@ enum PrivateDirectory {
     }
 
     /// Creates `path` with `content`, or replaces the file that is there.
-    static func replace(_ path: String, with content: [UInt8], mode: mode_t) throws(Failure) {
+    static func replace(_ path: String, with content: [UInt8], mode: mode_t) throws(TLSError) {
         let temporary = try temporary(beside: path, content, mode: mode)
         guard rename(temporary, path) == 0 else {
             let error = failure("replace", path)
@@ -97,7 +64,7 @@ enum PrivateDirectory {
     /// overwrites what a crash left behind and such files do not pile up.
     private static func temporary(
         beside path: String, _ content: [UInt8], mode: mode_t
-    ) throws(Failure) -> String {
+    ) throws(TLSError) -> String {
         let temporary = path + ".tmp"
         unlink(temporary)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -122,7 +89,7 @@ enum PrivateDirectory {
     }
 
     /// Makes a file's name durable by syncing its directory.
-    private static func sync(directoryOf path: String) throws(Failure) {
+    private static func sync(directoryOf path: String) throws(TLSError) {
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("open", directory) }
@@ -130,7 +97,7 @@ enum PrivateDirectory {
         guard fsync(descriptor) == 0 else { throw failure("sync", directory) }
     }
 
-    private static func failure(_ verb: String, _ path: String) -> Failure {
-        Failure(.unwritable, "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+    private static func failure(_ verb: String, _ path: String) -> TLSError {
+        TLSError(.unwritable, "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
     }
 }

@@ -2,7 +2,7 @@ import COpenSSL
 
 extension DevelopmentCertificates {
     /// A new P-256 key.
-    static func newKey() throws(Failure) -> PEMPrivateKey {
+    static func newKey() throws(TLSError) -> PEMPrivateKey {
         guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw engine() }
         defer { EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
@@ -16,7 +16,7 @@ extension DevelopmentCertificates {
     /// A self-signed CA certificate (RFC 5280 sections 4.2.1.1 to 4.2.1.10).
     static func issueAuthority(
         _ key: PEMPrivateKey, now: Int64
-    ) throws(Failure) -> PEMCertificate {
+    ) throws(TLSError) -> PEMCertificate {
         let certificate = try draft(
             for: key, name: "Timeline Gateway development CA", now: now,
             end: now + caDays * daySeconds)
@@ -42,7 +42,7 @@ extension DevelopmentCertificates {
         for key: PEMPrivateKey, by authority: PEMCertificate,
         signedWith authorityKey: PEMPrivateKey,
         now: Int64
-    ) throws(Failure) -> PEMCertificate {
+    ) throws(TLSError) -> PEMCertificate {
         let certificate = try draft(
             for: key, name: "localhost", now: now, end: now + serverDays * daySeconds)
         if let end = X509_get0_notAfter(authority.pointer),
@@ -77,7 +77,7 @@ extension DevelopmentCertificates {
     /// A version 3 certificate with everything but issuer, extensions and signature.
     static func draft(
         for key: PEMPrivateKey, name: String, now: Int64, end: Int64
-    ) throws(Failure) -> PEMCertificate {
+    ) throws(TLSError) -> PEMCertificate {
         guard let pointer = X509_new() else { throw engine() }
         let certificate = PEMCertificate(pointer: pointer)
         guard X509_set_version(pointer, Int(X509_VERSION_3)) == 1,
@@ -97,7 +97,7 @@ extension DevelopmentCertificates {
     }
 
     /// A random serial number: at most 20 octets and positive (RFC 5280 section 4.1.2.2).
-    private static func setSerial(_ certificate: PEMCertificate) throws(Failure) {
+    private static func setSerial(_ certificate: PEMCertificate) throws(TLSError) {
         guard let number = BN_new() else { throw engine() }
         defer { BN_free(number) }
         // 127 bits with the highest one set: never zero, and DER needs no sign octet.
@@ -108,7 +108,7 @@ extension DevelopmentCertificates {
 
     static func setIssuer(
         _ certificate: PEMCertificate, _ issuer: PEMCertificate
-    ) throws(Failure) {
+    ) throws(TLSError) {
         guard
             X509_set_issuer_name(
                 certificate.pointer, X509_get_subject_name(issuer.pointer)) == 1
@@ -119,7 +119,7 @@ extension DevelopmentCertificates {
     static func add(
         _ extensions: [(Int32, String)], to certificate: PEMCertificate,
         issuedBy issuer: PEMCertificate
-    ) throws(Failure) {
+    ) throws(TLSError) {
         var context = X509V3_CTX()
         X509V3_set_ctx(&context, issuer.pointer, certificate.pointer, nil, nil, 0)
         for (identifier, value) in extensions {
@@ -133,7 +133,7 @@ extension DevelopmentCertificates {
 
     static func sign(
         _ certificate: PEMCertificate, with key: PEMPrivateKey
-    ) throws(Failure) {
+    ) throws(TLSError) {
         // Ed25519 has its own.
         let digest = EVP_PKEY_get_base_id(key.pointer) == EVP_PKEY_ED25519 ? nil : EVP_sha256()
         guard X509_sign(certificate.pointer, key.pointer, digest) > 0 else {
@@ -141,7 +141,7 @@ extension DevelopmentCertificates {
         }
     }
 
-    static func engine() -> Failure {
-        Failure(.engine, "OpenSSL could not make a certificate: \(OpenSSLErrors.takeReason())")
+    static func engine() -> TLSError {
+        TLSError(.engine, "OpenSSL could not make a certificate: \(OpenSSLErrors.takeReason())")
     }
 }

@@ -44,10 +44,10 @@ package struct DevelopmentCertificates: Equatable, Sendable {
     /// - Parameters:
     ///   - directory: The data directory; made (0700) when missing.
     ///   - now: Seconds since 1970.
-    /// - Throws: ``Failure``, naming the file, and what to do when a person has to decide.
+    /// - Throws: ``TLSError``, naming the file, and what to do when a person has to decide.
     package static func ensure(
         in directory: String, now: Int64
-    ) throws(Failure) -> DevelopmentCertificates {
+    ) throws(TLSError) -> DevelopmentCertificates {
         defer { ERR_clear_error() }
         let certs = directory + "/certs"
         try PrivateDirectory.make(directory)
@@ -61,7 +61,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         guard let signingKey = authority.key else {
             // Without the CA's key, a certificate that is due for renewal is better than none.
             if fitness == .due { return made }
-            throw Failure(
+            throw TLSError(
                 .noSigningKey,
                 "\(made.certificate) must be created, but \(certs)/ca.key, which would sign it, is "
                     + "missing: put it there, or remove \(made.ca) for a new development CA")
@@ -81,7 +81,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
 
     private static func authority(
         _ path: String, keyPath: String, now: Int64
-    ) throws(Failure) -> Authority {
+    ) throws(TLSError) -> Authority {
         guard PrivateDirectory.exists(path) else {
             // A first call that was cut short after its first file leaves a key alone.
             let key = try key(keyPath)
@@ -89,12 +89,11 @@ package struct DevelopmentCertificates: Equatable, Sendable {
             try PrivateDirectory.create(path, with: try pem(certificate), mode: 0o644)
             return Authority(certificate: certificate, key: key)
         }
-        let certificate = try readCertificate(path)
-        guard X509_check_ca(certificate.pointer) == 1 else {
-            throw Failure(.unusable, "\(path) is not the certificate of a CA")
-        }
+        guard let certificate = try PEMSource.file(path).certificates().first,
+            X509_check_ca(certificate.pointer) == 1
+        else { throw TLSError(.unusable, "\(path) is not the certificate of a CA") }
         guard isValid(certificate, at: now) else {
-            throw Failure(
+            throw TLSError(
                 .expired,
                 "\(path) is not valid now; check the clock, or remove \(path) and \(keyPath) for a "
                     + "new development CA, which clients then have to trust")
@@ -102,9 +101,9 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         guard PrivateDirectory.exists(keyPath) else {
             return Authority(certificate: certificate, key: nil)
         }
-        let key = try readKey(keyPath)
+        let key = try PEMSource.file(keyPath).privateKey()
         guard X509_check_private_key(certificate.pointer, key.pointer) == 1 else {
-            throw Failure(.unusable, "\(keyPath) does not match \(path)")
+            throw TLSError(.unusable, "\(keyPath) does not match \(path)")
         }
         return Authority(certificate: certificate, key: key)
     }
@@ -138,31 +137,12 @@ package struct DevelopmentCertificates: Equatable, Sendable {
     }
 
     /// The key in a file; the file is made when it is missing.
-    private static func key(_ path: String) throws(Failure) -> PEMPrivateKey {
-        if PrivateDirectory.exists(path) { return try readKey(path) }
+    private static func key(_ path: String) throws(TLSError) -> PEMPrivateKey {
+        if PrivateDirectory.exists(path) { return try PEMSource.file(path).privateKey() }
         let key = try newKey()
         var text = try pem(key)
         defer { text.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
         try PrivateDirectory.create(path, with: text, mode: 0o600)
         return key
-    }
-
-    private static func readKey(_ path: String) throws(Failure) -> PEMPrivateKey {
-        do throws(TLSError) {
-            return try PEMSource.file(path).privateKey()
-        } catch {
-            throw Failure(.unusable, error.message)
-        }
-    }
-
-    private static func readCertificate(_ path: String) throws(Failure) -> PEMCertificate {
-        do throws(TLSError) {
-            let all = try PEMSource.file(path).certificates()
-            // `certificates()` returns at least one.
-            guard let first = all.first else { throw TLSError(.notPEM, "\(path) is empty") }
-            return first
-        } catch {
-            throw Failure(.unusable, error.message)
-        }
     }
 }

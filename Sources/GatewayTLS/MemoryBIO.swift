@@ -32,8 +32,8 @@ final class MemoryBIO {
 
     private let state: UnsafeMutablePointer<State>
     // Sound: allocated for the life of this object; the BIO forgets it in `deinit`, before it goes.
-    /// Memory for one record's plaintext: records are decrypted into it, and small writes joined in
-    /// it. Valid until the next call into OpenSSL.
+    /// Memory for one record's plaintext: records are decrypted into it. Valid until the next call
+    /// into OpenSSL.
     let scratch: UnsafeMutableRawBufferPointer
     // Sound: allocated for the life of this object, whole, and used between two calls only.
     /// Shared by all `SSL` objects of the thread, each holding a reference.

@@ -6,7 +6,6 @@ import COpenSSL
 package struct NodeIdentity: Sendable {
     /// The name in the certificate.
     package static let name = "node.timeline.internal"
-    /// The number of bytes of the secret.
     package static let secretBytes = 32
 
     /// In PEM.
@@ -18,29 +17,25 @@ package struct NodeIdentity: Sendable {
     ///
     /// - Throws: ``TLSError`` (`engine`).
     package init(secret: [UInt8]) throws(TLSError) {
-        do throws(DevelopmentCertificates.Failure) {
-            guard
-                let pointer = EVP_PKEY_new_raw_private_key(
-                    EVP_PKEY_ED25519, nil, secret, secret.count)
-            else { throw DevelopmentCertificates.engine() }
-            let key = PEMPrivateKey(pointer: pointer)
-            // The end of time of RFC 5280 section 4.1.2.5.
-            let certificate = try DevelopmentCertificates.draft(
-                for: key, name: Self.name, now: DevelopmentCertificates.backdatingSeconds,
-                end: 253_402_300_799)
-            guard ASN1_INTEGER_set(X509_get_serialNumber(certificate.pointer), 1) == 1 else {
-                throw DevelopmentCertificates.engine()
-            }
-            try DevelopmentCertificates.setIssuer(certificate, certificate)
-            try DevelopmentCertificates.add(
-                [(NID_subject_alt_name, "DNS:\(Self.name)")], to: certificate,
-                issuedBy: certificate)
-            try DevelopmentCertificates.sign(certificate, with: key)
-            self.certificate = try DevelopmentCertificates.pem(certificate)
-            self.key = try DevelopmentCertificates.pem(key)
-        } catch {
-            throw TLSError(.engine, error.message)
+        guard
+            let pointer = EVP_PKEY_new_raw_private_key(
+                EVP_PKEY_ED25519, nil, secret, secret.count)
+        else { throw DevelopmentCertificates.engine() }
+        let key = PEMPrivateKey(pointer: pointer)
+        // The end of time of RFC 5280 section 4.1.2.5.
+        let certificate = try DevelopmentCertificates.draft(
+            for: key, name: Self.name, now: DevelopmentCertificates.backdatingSeconds,
+            end: 253_402_300_799)
+        guard ASN1_INTEGER_set(X509_get_serialNumber(certificate.pointer), 1) == 1 else {
+            throw DevelopmentCertificates.engine()
         }
+        try DevelopmentCertificates.setIssuer(certificate, certificate)
+        try DevelopmentCertificates.add(
+            [(NID_subject_alt_name, "DNS:\(Self.name)")], to: certificate,
+            issuedBy: certificate)
+        try DevelopmentCertificates.sign(certificate, with: key)
+        self.certificate = try DevelopmentCertificates.pem(certificate)
+        self.key = try DevelopmentCertificates.pem(key)
     }
 
     /// Returns the context of a port for nodes only.

@@ -12,54 +12,26 @@ enum RecordSealing {
         bytes + (bytes / MemoryBIO.recordContentBytesMax + 1) * recordOverheadBytesMax
     }
 
-    /// Seals `writes` in order and appends the records to `ciphertext`. Small writes are joined in
-    /// the wire's scratch memory; full records of a large write are sealed in place.
+    /// Seals `writes`, joined in order, and appends the records to `ciphertext`. A single write is
+    /// not copied.
     ///
     /// The caller has begun a use of the wire. Returns false when OpenSSL refuses.
     static func seal(
         _ writes: [TLSServerHandler.PendingWrite], _ ssl: OpaquePointer, _ wire: MemoryBIO,
         into ciphertext: inout ByteBuffer
     ) -> Bool {
-        let record = MemoryBIO.recordContentBytesMax
-        var joined = 0
-        for (index, write) in writes.enumerated() {
-            let isLast = index == writes.count - 1
-            let sealed = write.bytes.withUnsafeReadableBytes { bytes in
-                var rest = bytes
-                while !rest.isEmpty {
-                    if joined == 0, rest.count >= record || isLast {
-                        let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(record))
-                        guard seal(piece, ssl, wire, into: &ciphertext) else { return false }
-                        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(record))
-                        continue
-                    }
-                    let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(record - joined))
-                    UnsafeMutableRawBufferPointer(rebasing: wire.scratch[joined...])
-                        .copyMemory(from: piece)
-                    joined += piece.count
-                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece.count))
-                    guard joined == record else { continue }
-                    joined = 0
-                    let whole = UnsafeRawBufferPointer(wire.scratch)
-                    guard seal(whole, ssl, wire, into: &ciphertext) else { return false }
-                }
-                return true
+        guard var rest = writes.first?.bytes else { return true }
+        for write in writes.dropFirst() { rest.writeImmutableBuffer(write.bytes) }
+        while rest.readableBytes > 0 {
+            let length = min(rest.readableBytes, MemoryBIO.recordContentBytesMax)
+            let isSealed = rest.readWithUnsafeReadableBytes { bytes -> (Int, Bool) in
+                let record = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                return (length, seal(record, ssl))
             }
-            guard sealed else { return false }
+            wire.moveOutput(to: &ciphertext)
+            guard isSealed else { return false }
         }
-        guard joined > 0 else { return true }
-        return seal(
-            UnsafeRawBufferPointer(rebasing: wire.scratch[..<joined]), ssl, wire,
-            into: &ciphertext)
-    }
-
-    private static func seal(
-        _ plaintext: UnsafeRawBufferPointer, _ ssl: OpaquePointer, _ wire: MemoryBIO,
-        into ciphertext: inout ByteBuffer
-    ) -> Bool {
-        let sealed = seal(plaintext, ssl)
-        wire.moveOutput(to: &ciphertext)
-        return sealed
+        return true
     }
 
     /// Seals `plaintext`; the records are in the wire's output. Our BIO never blocks, so a write is

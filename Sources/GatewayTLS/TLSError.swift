@@ -25,6 +25,15 @@ package struct TLSError: Error, Equatable, CustomStringConvertible {
         case truncated
         /// Something other than bytes was written.
         case unsupportedWrite
+        /// A directory or file of development certificates cannot be made, written or made durable.
+        case unwritable
+        /// A file of development certificates does not match the other files, or is not what its
+        /// name says.
+        case unusable
+        /// The validity of the development CA has ended or has not begun.
+        case expired
+        /// A development certificate has to be made, but the key of its CA is not there.
+        case noSigningKey
     }
 
     /// The kind of failure, to branch on.

@@ -5,23 +5,19 @@ import WidgetModel
 /// The backends of apps that say what Live Activities show, with another language's TLS and HTTP:
 /// at some paths they do what none should.
 package final class ContentServer: Sendable {
-    /// Prints its port, then each question with its path. `/moved` answers with a redirect to
+    /// Prints each question with its path. `/moved` answers with a redirect to
     /// `/good`, `/endless` without end, `/drip` a byte at a time, `/silent` never, `/status` with
     /// 500, `/invalid` with half of a document and `/large` with too much; everything else with the
     /// number of the hero, and whom it is for.
-    private static let script = """
-        import http.server, json, os, ssl, sys, threading, time
-        class Source(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    private static let handler = """
             def do_POST(self):
-                path = self.path
-                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                path, asked = self.path, json.loads(self.body())
                 state = {"mark": "s3cr3t", "number": 0}
                 answer = {"event": "update", "contentState": state, "relevanceScore": 50}
-                file = f"{sys.argv[3]}/{asked['attributes'].get('hero')}.json"
+                file = f"{arguments[0]}/{asked['attributes'].get('hero')}.json"
                 if os.path.exists(file): answer |= json.load(open(file))
                 answer["contentState"]["for"] = asked.get("client", "all")
-                print(json.dumps({"path": path, "asked": asked}) + "\\n", end="", flush=True)
+                say({"path": path, "asked": asked})
                 if path == "/silent": threading.Event().wait()
                 if path == "/large": answer["contentState"]["text"] = "x" * 5000
                 content = json.dumps(answer).encode()
@@ -36,20 +32,12 @@ package final class ContentServer: Sendable {
                 try:
                     for piece in pieces: self.wfile.write(piece)
                 except OSError: self.close_connection = True
-            def log_message(self, *arguments): pass
-        http.server.ThreadingHTTPServer.request_queue_size = 128
-        server = http.server.ThreadingHTTPServer((sys.argv[4], 0), Source)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(sys.argv[1], sys.argv[2])
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        print(json.dumps({"port": server.server_address[1]}), flush=True)
-        server.serve_forever()
         """
 
-    private let program: TestProgram
+    private let server: PythonServer
     private let folder: String
     /// Its port.
-    package let port: Int64
+    package var port: Int64 { server.port }
     /// How often each hero has changed.
     private let numbers = Mutex<[String: Int64]>([:])
 
@@ -59,14 +47,10 @@ package final class ContentServer: Sendable {
     package init(
         in folder: String, certificate: String, key: String, host: String = "127.0.0.1"
     ) throws {
-        let script = folder + "/content.py"
         self.folder = folder
-        try Self.script.write(toFile: script, atomically: true, encoding: .utf8)
-        let program = try TestProgram("/usr/bin/python3", [script, certificate, key, folder, host])
-        guard let port = try program.json(line: 0)?["port"]?.integerValue else {
-            throw TestFailure("no source of content: \(program.standardErrorTail)")
-        }
-        (self.program, self.port) = (program, port)
+        server = try PythonServer(
+            Self.handler, in: folder, certificate: (certificate, key), host: host,
+            arguments: [folder])
     }
 
     /// The number of a hero, which rises with each change.
@@ -87,11 +71,5 @@ package final class ContentServer: Sendable {
     }
 
     /// The questions so far, each with its `path` and what was `asked`.
-    package var questions: [JSONObject] {
-        // The last line may be incomplete.
-        let lines = program.output.split(separator: "\n", omittingEmptySubsequences: false)
-        return lines.dropFirst().dropLast().compactMap {
-            (try? JSONValue(parsing: Array($0.utf8)))?.objectValue
-        }
-    }
+    package var questions: [JSONObject] { server.lines }
 }

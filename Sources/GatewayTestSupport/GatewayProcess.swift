@@ -181,6 +181,13 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
         return (exit, exit == .status(0) ? output : output + child.standardErrorTail)
     }
 
+    /// Runs a command of `timelinectl`; returns what ``run(_:program:seconds:)`` does.
+    package static func timelinectl(
+        _ arguments: [String]
+    ) throws -> (exit: GatewayProcessExit, output: String) {
+        try run(arguments, program: program(named: "timelinectl"))
+    }
+
     /// The path of the daemon: `TIMELINE_GATEWAY_BINARY`, or the one beside this program.
     private static func program() throws -> String {
         try ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"]

@@ -59,6 +59,15 @@ extension TestGateway {
         (try? adminHTTP(timeoutSeconds: 5).request("GET", path).status) ?? 0
     }
 
+    /// Runs a command of `timelinectl` on this gateway; returns what ``GatewayProcess/run`` does.
+    package func timelinectl(
+        _ arguments: [String], token: String, app: String? = nil
+    ) throws -> (exit: GatewayProcessExit, output: String) {
+        let named = app.map { ["--app", $0] } ?? []
+        return try GatewayProcess.timelinectl(
+            arguments + ["--url", url, "--ca", ca, "--token", token] + named)
+    }
+
     // MARK: Tokens
 
     /// Issues a token with the key of the gateway's own issuer, as the `token` subcommand does.

@@ -45,7 +45,48 @@ package func event(source: String, id: String, entity: String, key: String) -> J
     ]
 }
 
+/// A registration with a widget of the kind `detail` for each of `characters`.
+package func registration(
+    showing characters: [String], platform: String = "iOS", delivery: [JSONValue] = []
+) -> JSONValue {
+    var document: JSONObject = [
+        "platform": .string(platform),
+        "widgets": .array(
+            characters.map {
+                [
+                    "kind": "detail", "family": "systemSmall",
+                    "parameters": ["character": .string($0)],
+                ]
+            }),
+    ]
+    if !delivery.isEmpty { document["delivery"] = .array(delivery) }
+    return .object(document)
+}
+
+/// The addresses of a client: its streams and, with a push token, its widgets.
+package func addresses(pushToken: String?) -> [JSONValue] {
+    let stream: JSONValue = ["type": "stream"]
+    guard let pushToken else { return [stream] }
+    let widgets: JSONValue = [
+        "type": "apns", "pushType": "widgets", "token": .string(pushToken),
+        "environment": "production",
+    ]
+    return [stream, widgets]
+}
+
 extension TestHTTP {
+    /// Puts a catalog, as YAML, in force.
+    ///
+    /// - Throws: ``TestFailure`` when it is refused.
+    package func putCatalog(_ catalog: String, app: String, token: String) throws {
+        let answer = try request(
+            "PUT", "/v1/apps/\(app)/catalog", token: token,
+            headers: [("Content-Type", "application/yaml")], body: catalog)
+        guard answer.status == 201 || answer.status == 200 else {
+            throw TestFailure("the catalog is refused: \(answer.text)")
+        }
+    }
+
     /// Posts events, one alone or several as a batch.
     package func post(_ events: [JSONValue], app: String, token: String) throws -> TestHTTPAnswer {
         let type = events.count == 1 ? "cloudevents" : "cloudevents-batch"

@@ -57,7 +57,6 @@ package struct MetricFamily: Sendable {
         self.help = help
     }
 
-    /// The maximum number of series of the family.
     package var seriesMax: Int {
         labels.reduce(1) { product, label in
             let (result, overflow) = product.multipliedReportingOverflow(by: label.valuesMax + 1)

@@ -162,7 +162,6 @@ extension MetricsRegistry.FamilyState {
 
 /// Values that are read from elsewhere when the page is created.
 package struct Samples {
-    /// A sampled value.
     enum Value {
         case count(UInt64)
         case number(Double)
@@ -170,17 +169,14 @@ package struct Samples {
 
     private(set) var values: [String: [(labels: [String], value: Value)]] = [:]
 
-    /// Adds the value of a counter.
     package mutating func count(_ family: MetricFamily, _ labels: String..., is value: UInt64) {
         add(family, labels, .count(value))
     }
 
-    /// Adds the value of a gauge.
     package mutating func gauge(_ family: MetricFamily, _ labels: String..., is value: Double) {
         add(family, labels, .number(value))
     }
 
-    /// Adds an info with its labels.
     package mutating func info(_ family: MetricFamily, _ labels: [String]) {
         add(family, labels, .count(1))
     }

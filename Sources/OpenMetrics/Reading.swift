@@ -2,12 +2,10 @@
 package struct Reading: Sendable, Equatable {
     /// The label values in the family's order.
     package let labels: [String]
-    /// The measured value.
     package let value: Value
 
     /// A measured value by type.
     package enum Value: Sendable, Equatable {
-        /// The value of a counter.
         case count(UInt64)
         /// The value of a gauge.
         case number(Double)

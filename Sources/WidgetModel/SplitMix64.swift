@@ -8,7 +8,6 @@ package struct SplitMix64: RandomNumberGenerator, Sendable, Equatable {
     /// A generator that gives the same numbers for the same seed, on every machine.
     package init(seed: UInt64) { state = seed }
 
-    /// Returns the next number.
     package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

@@ -3,7 +3,6 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// A scenario, or all of them.
 struct ScenarioChoice: ExpressibleByArgument {
     let scenarios: [ScenarioName]
 
@@ -31,7 +30,6 @@ enum Main {
     }
 }
 
-/// Measures a real gateway on this machine alone.
 struct GatewayBench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway-bench",

@@ -37,7 +37,6 @@ struct SizeOptions: ParsableArguments {
         }
     }
 
-    /// Returns the value given, or the default.
     func value(_ given: Int?, _ full: Int, quick small: Int) -> Int {
         given ?? (quick ? small : full)
     }

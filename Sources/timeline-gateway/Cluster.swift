@@ -2,7 +2,6 @@ import ArgumentParser
 import GatewayCluster
 import WidgetModel
 
-/// Commands for the database that several gateways share.
 struct Cluster: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Prepare the PostgreSQL database of a cluster, and show it.",

@@ -4,7 +4,6 @@ import GatewayOperations
 import GatewayRecords
 import WidgetModel
 
-/// The way from one gateway to several.
 struct Move: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Move a stopped gateway's log to a cluster; repeatable.",

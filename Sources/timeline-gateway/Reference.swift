@@ -1,7 +1,6 @@
 import ArgumentParser
 import GatewayServer
 
-/// Prints a page of the documentation.
 struct Reference: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print a generated page of the reference documentation.",

@@ -21,7 +21,6 @@ enum Main {
     }
 }
 
-/// The gateway's own program.
 struct TimelineGateway: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "timeline-gateway",

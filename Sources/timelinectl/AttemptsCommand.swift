@@ -3,7 +3,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Shows recent push attempts and their results.
 struct AttemptsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attempts",

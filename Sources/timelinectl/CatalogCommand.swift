@@ -5,14 +5,12 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Commands for an app's catalog.
 struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
         abstract: "Declare an app's entities, intents and widgets.",
         subcommands: [Apply.self, Show.self, Diff.self, Check.self, Write.self])
 
-    /// Replaces the catalog.
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "apply",
@@ -66,7 +64,6 @@ struct CatalogCommand: AsyncParsableCommand {
 }
 
 extension CatalogCommand {
-    /// Prints the catalog in force.
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "show",
@@ -94,7 +91,6 @@ extension CatalogCommand {
         }
     }
 
-    /// Compares a catalog that is not in force with recent changes.
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "diff",
@@ -179,7 +175,6 @@ struct CatalogFile {
 func warningLines(_ warnings: [Fault]) -> [String] { warnings.map { "  warning: \($0)" } }
 
 extension GatewayService {
-    /// Reads the catalog in force.
     func catalog() async throws(GatewayFailure) -> Catalog {
         let answer = try await answer(to: GatewayRequest(target: "\(base)/catalog"))
         do throws(DocumentRefusal) {

@@ -45,7 +45,6 @@ struct DeclaredOptions: ParsableArguments {
 }
 
 extension CatalogCommand {
-    /// Compares a catalog with an app's code.
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",
@@ -103,7 +102,6 @@ extension CatalogCommand {
         }
     }
 
-    /// Writes a catalog with the declarations of an app's code.
     struct Write: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "write",

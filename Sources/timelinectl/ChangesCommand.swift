@@ -3,7 +3,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Lists the changes of an app's log.
 struct ChangesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "changes",
@@ -42,7 +41,6 @@ struct ChangesCommand: AsyncParsableCommand {
         try await options.show("/changes?limit=\(page.limit)\(cursor)", of: app, text: text)
     }
 
-    /// Returns the page for people.
     func text(_ page: ChangePage) -> String {
         let changes = page.changes.filter { change in
             (entity == nil || change.entity == entity) && (!unmatched || change.unmatched == true)

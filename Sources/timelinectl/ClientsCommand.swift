@@ -19,7 +19,6 @@ struct ClientsCommand: AsyncParsableCommand {
             """,
         subcommands: [List.self, Show.self, Delete.self, Erase.self])
 
-    /// Lists clients page by page.
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
@@ -97,7 +96,6 @@ struct ClientsCommand: AsyncParsableCommand {
         }
     }
 
-    /// Shows one registration.
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "show",
@@ -120,7 +118,6 @@ struct ClientsCommand: AsyncParsableCommand {
         }
     }
 
-    /// Removes one registration.
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",
@@ -149,7 +146,6 @@ struct ClientsCommand: AsyncParsableCommand {
         }
     }
 
-    /// Erases everything that belongs to a person.
     struct Erase: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "erase",

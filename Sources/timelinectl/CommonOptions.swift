@@ -145,7 +145,6 @@ struct ClientArgument: ParsableArguments {
     func validate() throws { try requireID(client, of: "a client") }
 }
 
-/// The size of a page.
 struct PageOptions: ParsableArguments {
     @Option(help: "Page size, 1 to 1000.")
     var limit = 100

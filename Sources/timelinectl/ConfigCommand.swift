@@ -2,7 +2,6 @@ import ArgumentParser
 import GatewayDocuments
 import TimelineRuntime
 
-/// Commands for the configuration of a running gateway.
 struct ConfigCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
@@ -14,7 +13,6 @@ struct ConfigCommand: AsyncParsableCommand {
             """,
         subcommands: [Diff.self, Reload.self])
 
-    /// Compares another configuration with the one in force.
     struct Diff: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "diff",
@@ -38,7 +36,6 @@ struct ConfigCommand: AsyncParsableCommand {
         }
     }
 
-    /// Makes the gateway read its configuration again.
     struct Reload: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "reload",

@@ -2,7 +2,6 @@ import ArgumentParser
 import GatewayDocuments
 import TimelineRuntime
 
-/// Shows push problems that need an operator.
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",

@@ -3,14 +3,12 @@ import Foundation
 import TimelineRuntime
 import WidgetModel
 
-/// Explains why something was or was not reloaded.
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "Explain why something was or was not reloaded.",
         subcommands: [OfChange.self, OfClient.self])
 
-    /// Explains which clients a change concerns, why, and with what result.
     struct OfChange: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "change",
@@ -60,7 +58,6 @@ struct ExplainCommand: AsyncParsableCommand {
         }
     }
 
-    /// Explains the state of everything that a client has.
     struct OfClient: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "client",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import TimelineRuntime
 
-/// Uses a running widget extension the way a device does.
 struct ExtensionCommand: AsyncParsableCommand {
     enum Action: String, ExpressibleByArgument, CaseIterable {
         case gallery, stack, controls, tap, mirror, open, reload, device

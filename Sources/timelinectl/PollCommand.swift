@@ -3,7 +3,6 @@ import Foundation
 import TimelineRuntime
 import WidgetModel
 
-/// Polls once for stale timelines.
 struct PollCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "poll",

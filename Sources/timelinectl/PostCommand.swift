@@ -4,7 +4,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Posts data changes.
 struct PostCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "post",

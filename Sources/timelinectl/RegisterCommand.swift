@@ -3,7 +3,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Registers a client.
 struct RegisterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "register",

@@ -3,7 +3,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Makes clients rebuild what they show.
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",

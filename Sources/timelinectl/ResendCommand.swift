@@ -3,7 +3,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Pushes to a client again.
 struct ResendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resend",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import TimelineRuntime
 
-/// Shows a client's widgets the way its device does.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",

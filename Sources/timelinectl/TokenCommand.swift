@@ -11,7 +11,6 @@ struct TokenCommand: AsyncParsableCommand {
         abstract: "Inspect a token, or issue one for a client.",
         subcommands: [Check.self, Mint.self])
 
-    /// Asks the gateway for a client's token.
     struct Mint: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "mint",
@@ -58,7 +57,6 @@ struct TokenCommand: AsyncParsableCommand {
         }
     }
 
-    /// Prints the claims of a token and whether it is valid.
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "check",

@@ -3,7 +3,6 @@ import Foundation
 import TimelineRuntime
 import WidgetModel
 
-/// Keeps a client's stream open and prints its content.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",

@@ -24,7 +24,6 @@ extension WidgetNode {
         }
     }
 
-    /// The bar of a gauge.
     fileprivate static func bar(_ fraction: Double) -> String {
         let full = Int((fraction * Double(gaugeColumns)).rounded())
         return String(repeating: "█", count: full)

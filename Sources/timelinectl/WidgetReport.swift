@@ -29,7 +29,6 @@ struct WidgetReport {
     private(set) var nextEntry: Date?
     /// The time of the next request to the provider.
     private(set) var reload: Date?
-    /// Problems with the widget.
     private(set) var faults: [String] = []
     private let date: Date
 

@@ -9,7 +9,6 @@ import WidgetModel
 @Suite struct RunTests {
     @Test func aScenarioIsMeasuredAndLeavesNothingBehind() throws {
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
         let gateway = ProcessInfo.processInfo.environment["TIMELINE_GATEWAY_BINARY"]
         let program = try TestProgram(
             GatewayProcess.program(named: "gateway-bench"),

@@ -47,25 +47,11 @@ import Testing
         }
 
         private static func issueCertificates(in directory: String) throws {
-            func openssl(_ arguments: String...) throws {
-                try PostgresServer.command("/usr/bin/openssl", arguments)
-            }
-            for (name, subject) in [("ca", "ca"), ("other", "other")] {
-                try openssl(
-                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                    "-nodes", "-days", "2", "-subj", "/CN=\(subject)", "-keyout",
-                    "\(directory)/\(name).key", "-out", "\(directory)/\(name).pem")
-            }
+            let authority = try TestCertificate("ca", in: directory)
+            _ = try TestCertificate("other", in: directory)
             for name in ["localhost", "certified"] {
-                let path = "\(directory)/\(name)"
-                try openssl(
-                    "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)", "-keyout",
-                    path + ".key", "-out", path + ".csr")
-                try openssl(
-                    "x509", "-req", "-in", path + ".csr", "-CA", directory + "/ca.pem", "-CAkey",
-                    directory + "/ca.key", "-days", "2", "-copy_extensions", "copy", "-out",
-                    path + ".pem")
+                _ = try TestCertificate(
+                    name, in: directory, issuer: authority, alternativeNames: "DNS:\(name)")
             }
         }
 

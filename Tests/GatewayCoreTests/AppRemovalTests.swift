@@ -66,8 +66,7 @@ import WidgetModel
     }
 
     @Test func `whoever is pushed to is forgotten with the app`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(named: "phone"), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(named: "phone"))
         small.head += 1
         small.apply(.removal)
         #expect(small.scheduler.clients.isEmpty)

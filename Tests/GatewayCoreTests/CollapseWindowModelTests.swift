@@ -91,5 +91,6 @@ import WidgetModel
         }
         let rest = model.values.compactMap(\.waiting.last).sorted()
         #expect(window.endAll().map(\.sequence) == rest)
+        #expect(window.count == 0 && window.oldestWaiting == nil)
     }
 }

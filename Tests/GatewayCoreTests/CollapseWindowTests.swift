@@ -12,41 +12,6 @@ import WidgetModel
     static let a = key("a")
     static let b = key("b")
 
-    @Test func `the first goes at once and the rest go merged when the window ends`() {
-        var window = CollapseWindow(keysMax: 10)
-        #expect(window.change(Self.a, at: 1, duration: 100, now: 0) == .fire)
-        #expect(window.nextEnd == 100)
-        #expect(window.oldestWaiting == nil)
-        #expect(window.change(Self.a, at: 2, duration: 100, now: 10) == .begin)
-        #expect(window.change(Self.a, at: 3, duration: 100, now: 20) == .wait)
-        #expect(window.oldestWaiting == 2)
-        #expect(window.end(now: 99).isEmpty)
-        let due = window.end(now: 100)
-        #expect(due.map(\.key) == [Self.a] && due.map(\.sequence) == [3])
-        #expect(window.oldestWaiting == nil)
-        // The end opened a new window. A window in which nothing waits just closes.
-        #expect(window.nextEnd == 200)
-        #expect(window.end(now: 200).isEmpty)
-        #expect(window.count == 0 && window.nextEnd == nil)
-    }
-
-    @Test func `without a duration nothing waits and no window opens`() {
-        var window = CollapseWindow(keysMax: 10)
-        for sequence in 1...5 {
-            #expect(window.change(Self.a, at: UInt64(sequence), duration: 0, now: 0) == .fire)
-        }
-        #expect(window.count == 0)
-    }
-
-    @Test func `keys beyond the bound are not collapsed`() {
-        var window = CollapseWindow(keysMax: 1)
-        #expect(window.change(Self.a, at: 1, duration: 100, now: 0) == .fire)
-        #expect(window.change(Self.b, at: 2, duration: 100, now: 0) == .fire)
-        #expect(window.change(Self.b, at: 3, duration: 100, now: 1) == .fire)
-        #expect(window.change(Self.a, at: 4, duration: 100, now: 1) == .begin)
-        #expect(window.count == 1)
-    }
-
     @Test func `a long window at the front does not let others pile up behind it`() {
         var window = CollapseWindow(keysMax: 10)
         _ = window.change(Self.a, at: 1, duration: 1_000_000, now: 0)
@@ -63,34 +28,6 @@ import WidgetModel
         let waiting = Mirror(reflecting: window).children.first { $0.label == "waitingSince" }
         let count = (waiting?.value as? any Collection)?.count ?? .max
         #expect(count <= 2 * window.count + 64 + 1)
-    }
-
-    @Test func `ending all hands over what waits, oldest first, and forgets every window`() {
-        var window = CollapseWindow(keysMax: 10)
-        for (key, sequences) in [(Self.b, [1, 4]), (Self.a, [2, 3])] {
-            for sequence in sequences {
-                _ = window.change(key, at: UInt64(sequence), duration: 100, now: 0)
-            }
-        }
-        let due = window.endAll()
-        #expect(due.map(\.sequence) == [3, 4] && due.map(\.key) == [Self.a, Self.b])
-        #expect(window.count == 0 && window.oldestWaiting == nil)
-    }
-
-    @Test func `ending all but those of a kept rule leaves these as they are, by its new slot`() {
-        var window = CollapseWindow(keysMax: 10)
-        let kept = CollapseWindow.Key(rule: 1, values: Self.a.values)
-        for (key, sequences) in [(Self.a, [1, 3]), (kept, [2, 4])] {
-            for sequence in sequences {
-                _ = window.change(key, at: UInt64(sequence), duration: 100, now: 0)
-            }
-        }
-        let due = window.endAll { $0 == 1 ? 7 : nil }
-        #expect(due.map(\.key) == [Self.a] && due.map(\.sequence) == [3])
-        #expect(window.count == 1 && window.oldestWaiting == 4 && window.nextEnd == 100)
-        let moved = CollapseWindow.Key(rule: 7, values: Self.a.values)
-        #expect(window.change(moved, at: 5, duration: 100, now: 50) == .wait)
-        #expect(window.end(now: 100).map(\.key) == [moved])
     }
 
     @Test func `a window near the end of time does not overflow`() {

@@ -29,29 +29,10 @@ import WidgetModel
         #expect(verdict == expected)
     }
 
-    @Test func `an epoch that never was proves a lost tail`() {
-        for unknown in [EpochID(ordinal: 2, nonce: 9), EpochID(ordinal: 4, nonce: 104)] {
-            let verdict = Self.ledger().verdict(on: Self.cursor(unknown, 1), head: 30)
-            #expect(verdict == .provesLostTail)
-        }
-    }
-
     @Test func `an epoch older than what is remembered is void and proves nothing`() {
         let ledger = EpochLedger([.init(id: Self.ids[1], openedAt: 10, isVoid: false)])
         #expect(ledger.verdict(on: Self.cursor(Self.ids[0], 5), head: 30) == .isVoid)
         #expect(EpochLedger([]).verdict(on: Self.cursor(Self.ids[0], 5), head: 30) == .isVoid)
-    }
-
-    @Test func `a proved loss voids the running epoch too`() {
-        var ledger = Self.ledger()
-        let proof = Self.cursor(EpochID(ordinal: 4, nonce: 9), 25)
-        let next = ledger.replaceAll(provedBy: proof, head: 30, nonce: 7, now: 0)
-        #expect(next == EpochID(ordinal: 5, nonce: 7))
-        #expect(ledger.current?.id == next)
-        for id in Self.ids {
-            #expect(ledger.verdict(on: Self.cursor(id, 5), head: 30) == .isVoid)
-        }
-        #expect(ledger.verdict(on: Self.cursor(next, 30), head: 31) == .holds(30))
     }
 
     @Test func `one loss is proved once, whoever shows what was lost, after restarts too`() {

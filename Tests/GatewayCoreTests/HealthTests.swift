@@ -15,25 +15,27 @@ import Testing
         return verdict
     }
 
-    @Test func `nothing fails where everything moves`() {
-        #expect(judge([(0, well), (100_000, well)]) == Health.Verdict())
-    }
-
-    @Test func `a listener that does not accept is not ready, and no restart helps`() {
-        var look = well
-        look.isServing = false
-        #expect(judge([(0, look)]) == .init(notReady: [.listener]))
-    }
-
-    @Test(arguments: [(4_999, 0, 0), (5_000, 1, 0), (59_999, 1, 0), (60_000, 1, 1)])
-    func `event loops that apply nothing fail fast and kill slowly`(
-        milliseconds: Int64, notReady: Int, stuck: Int
-    ) {
-        var look = well
-        look.loops = 9
-        let verdict = judge([(7, look), (7 + milliseconds, look)])
-        #expect(verdict.notReady == Array(repeating: .eventLoops, count: notReady))
-        #expect(verdict.stuck == Array(repeating: .eventLoops, count: stuck))
+    /// What a look is judged as that stays the same for so many milliseconds.
+    @Test func `each part fails by its own name, and kills slowly if a restart helps`() {
+        let rows: [((inout Health.Snapshot) -> Void, Int64, Health.Verdict)] = [
+            ({ _ in }, 100_000, .init()),
+            ({ $0.isServing = false }, 0, .init(notReady: [.listener])),
+            ({ $0.loops = 9 }, 4_999, .init()),
+            ({ $0.loops = 9 }, 5_000, .init(notReady: [.eventLoops])),
+            ({ $0.loops = 9 }, 59_999, .init(notReady: [.eventLoops])),
+            ({ $0.loops = 9 }, 60_000, .init(notReady: [.eventLoops], stuck: [.eventLoops])),
+            ({ $0.pushes = 3 }, 5_000, .init(notReady: [.pushes])),
+            ({ $0.pushes = nil }, 5_000, .init()),
+            // A writer that ends no transaction while writes wait.
+            ({ $0.waitingWrites = 1 }, 60_000, .init(notReady: [.log], stuck: [.log])),
+            ({ $0.certificateEnds = 1_000 }, 0, .init(notReady: [.certificate])),
+            ({ $0.certificateEnds = 1_001 }, 0, .init()),
+        ]
+        for (place, (change, milliseconds, verdict)) in rows.enumerated() {
+            var look = well
+            change(&look)
+            #expect(judge([(7, look), (7 + milliseconds, look)]) == verdict, "row \(place)")
+        }
     }
 
     @Test func `whoever moves between two looks is not stuck, however far behind`() {
@@ -41,20 +43,6 @@ import Testing
         (first.loops, first.pushes, first.head) = (1, 3, 1_000_000)
         (second.loops, second.pushes, second.head) = (2, 4, 2_000_000)
         #expect(judge([(0, first), (100_000, second)]) == Health.Verdict())
-    }
-
-    @Test func `pushes that are not decided fail by their own name`() {
-        var look = well
-        look.pushes = 3
-        #expect(judge([(0, look), (5_000, look)]).notReady == [.pushes])
-        look.pushes = nil
-        #expect(judge([(0, look), (5_000, look)]) == Health.Verdict())
-    }
-
-    @Test func `a writer that ends no transaction while writes wait is stuck`() {
-        var look = well
-        look.waitingWrites = 1
-        #expect(judge([(0, look), (60_000, look)]) == .init(notReady: [.log], stuck: [.log]))
     }
 
     @Test func `a disk that refuses is not ready at once, and as long as it refuses`() {
@@ -68,13 +56,5 @@ import Testing
         #expect(judge([(0, well), (1, refusing), (2, repeated)]).notReady == [.log])
         repeated.isDiskRefusing = false
         #expect(judge([(0, well), (1, refusing), (2, repeated)]) == Health.Verdict())
-    }
-
-    @Test func `a certificate that ended is not ready`() {
-        var look = well
-        look.certificateEnds = 1_000
-        #expect(judge([(0, look)]).notReady == [.certificate])
-        look.certificateEnds = 1_001
-        #expect(judge([(0, look)]) == Health.Verdict())
     }
 }

@@ -11,23 +11,6 @@ import WidgetModel
         BoundValues(bytes: Array(text.utf8), hash: hash)
     }
 
-    @Test func `keys with the same 64 bits of hash are kept apart by their values`() throws {
-        var table = KeyTable<Int>()
-        let names = ["", "a", "b", "12345678", "12345679", "123456789", "a longer name than that"]
-        for (index, name) in names.enumerated() {
-            #expect(table.find(Self.key(name, hash: 7)) == nil)
-            _ = table.add(Self.key(name, hash: 7), index)
-        }
-        for (index, name) in names.enumerated() {
-            let number = try #require(table.find(Self.key(name, hash: 7)))
-            #expect(table[number] == index)
-            #expect(Array(table.values(of: number)) == Array(name.utf8))
-        }
-        #expect(table.find(Self.key("c", hash: 7)) == nil)
-        #expect(table.find(Self.key("a", hash: 7 | 1 << 40)) == nil)
-        #expect(table.find(Self.key("a", hash: 7 | 1 << 20)) == nil)
-    }
-
     @Test func `random additions and removals agree with a dictionary`() {
         for seed in 0..<40 {
             var random = SplitMix64(seed: UInt64(seed))

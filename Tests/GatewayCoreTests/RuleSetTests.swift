@@ -24,16 +24,6 @@ import WidgetModel
         #expect(rules.rules.count == 2)
     }
 
-    @Test func `another default makes another rule`() throws {
-        func parameters(_ value: JSONValue) -> [JSONValue] {
-            [["name": "a", "type": "String", "default": value]]
-        }
-        let old = try ruleSet([Self.first, Self.second], parameters: parameters(nil), at: 1)
-        let new = try ruleSet(
-            [Self.first, Self.second], parameters: parameters("1"), at: 2, replacing: old)
-        #expect(new.rules.map(\.since) == [2, 1])
-    }
-
     @Test func `a literal is not the parameter of the same text`() throws {
         let rules = try ruleSet([
             ["entity": "E", "match": ["id": "$a"]], ["entity": "E", "match": ["id": "$$a"]],
@@ -41,34 +31,6 @@ import WidgetModel
             ["entity": "E", "match": ["id": "e\u{301}"]],
         ])
         #expect(Set(rules.rules.map(\.identity)).count == 5)
-    }
-
-    @Test func `a kind that was away is declared anew`() throws {
-        func set(_ kinds: [String], _ sequence: UInt64, _ previous: RuleSet?) throws -> RuleSet {
-            RuleSet(
-                try catalog(kinds.map { kind([Self.first], named: $0) }), sequence: sequence,
-                replacing: previous, hash: testHash)
-        }
-        let one = try set(["k", "l"], 1, nil)
-        let two = try set(["l"], 2, one)
-        let three = try set(["k", "l"], 3, two)
-        #expect(two.since(kind: "k") == nil)
-        #expect(three.since(kind: "k") == 3)
-        #expect(three.since(kind: "l") == 1)
-        #expect(three.rules.map(\.since) == [3, 1])
-    }
-
-    @Test func `a kind whose role changed is declared anew`() throws {
-        func set(_ configuration: JSONValue, _ previous: RuleSet?) throws -> RuleSet {
-            RuleSet(
-                try catalog([["kind": "k", "configuration": configuration]]),
-                sequence: (previous?.sequence ?? 0) + 1, replacing: previous, hash: testHash)
-        }
-        let one = try set("static", nil)
-        let two = try set("control", one)
-        #expect(two.since(kind: "k") == 2)
-        #expect(two.target(ofKind: "k") == .control)
-        #expect(try set("relevance", two).target(ofKind: "k") == .relevance)
     }
 
     @Test func `a kind that becomes a type of activities is declared anew`() throws {
@@ -93,24 +55,6 @@ import WidgetModel
         #expect(try set([kind([], named: "A")], [], four).since(kind: "A") == 5)
     }
 
-    /// A change had hit a rule, and then a catalog dropped the rule. A client that had not been
-    /// notified of the change never was, because the rule's versions were dropped with it.
-    @Test func `what hit a rule is owed after a catalog dropped it`() throws {
-        var gateway = SmallGateway(try catalog([kind([Self.first, Self.second])]))
-        let own = client([widget(["a": .single("1")])])
-        try gateway.change(Change(entity: "E", id: "1"))
-        gateway.put(try catalog([kind([Self.second])]))
-        func poll(_ sequence: UInt64) -> String {
-            words(gateway.shard.poll(own, app: "app", since: .after(sequence), kinds: nil))
-        }
-        #expect(poll(1) == "k(a=1)")
-        #expect(poll(2) == "")
-        try gateway.change(Change(entity: "E", id: "1"))
-        #expect(poll(3) == "", "a dropped rule is hit no more")
-        gateway.put(try catalog([kind([Self.first, Self.second])]))
-        #expect(poll(4) == "k")
-    }
-
     @Test func `dropped rules are remembered in a bounded number`() throws {
         var rules = try ruleSet([Self.first], at: 1)
         for sequence in 2...100 {
@@ -121,5 +65,4 @@ import WidgetModel
         // There were too many rules, so the kind began anew.
         #expect((rules.since(kind: "k") ?? 0) > 1)
     }
-
 }

@@ -121,8 +121,8 @@ import WidgetModel
         func bytes(_ name: String) throws -> [UInt8] {
             Array(try Data(contentsOf: URL(filePath: server.directory + "/" + name)))
         }
-        let identity = APNsIdentity(certificate: try bytes("ca.pem"), key: try bytes("ca.key"))
-        let pool = try Self.pool(server) { $0.credential = .certificate(identity) }
+        let (certificate, key) = (try bytes("ca.pem"), try bytes("ca.key"))
+        let pool = try Self.pool(server) { $0.credential = .certificate(certificate, key: key) }
         #expect(await pool.push(try Self.push()).outcome == .answered(status: 200))
         await pool.drain()
     }

@@ -69,12 +69,10 @@ final class APNsFixture: Sendable {
         server = try APNsServer(simulated, settings)
         let credential: APNsPool.Configuration.Credential
         if certificate {
-            let push = try PushCertificate(app: Self.app, ca: made.ca)
+            let push = try TestCertificate(pushesFor: Self.app, ca: made.ca)
             credential = .certificate(
-                .init(
-                    certificate: Array(
-                        try Data(contentsOf: URL(fileURLWithPath: push.certificate))),
-                    key: Array(try Data(contentsOf: URL(fileURLWithPath: push.key)))))
+                Array(try Data(contentsOf: URL(fileURLWithPath: push.certificate))),
+                key: Array(try Data(contentsOf: URL(fileURLWithPath: push.key))))
         } else {
             credential = .key(.init(key, id: "KEY1234567", team: "TEAM123456"))
         }

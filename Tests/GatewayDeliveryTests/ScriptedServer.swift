@@ -80,16 +80,11 @@ final class ScriptedServer: Sendable {
         _ script: [Action], streamsMax: Int = 1_000, addresses: [String] = ["127.0.0.1"],
         wantsCertificate: Bool = false, speaks: String? = "h2"
     ) throws {
-        directory = NSTemporaryDirectory() + "gateway-delivery-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true)
+        directory = try GatewayProcess.temporaryDirectory()
         for name in ["ca", "other"] {
-            try Self.openssl([
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                "-days", "2", "-subj", "/CN=\(name)", "-addext",
-                "subjectAltName=IP:127.0.0.1,IP:127.0.0.2,DNS:localhost,DNS:hooks.example.com",
-                "-keyout", "\(directory)/\(name).key", "-out", "\(directory)/\(name).pem",
-            ])
+            _ = try TestCertificate(
+                name, in: directory,
+                alternativeNames: "IP:127.0.0.1,IP:127.0.0.2,DNS:localhost,DNS:hooks.example.com")
         }
         let program = directory + "/server.py"
         try Self.program.write(toFile: program, atomically: true, encoding: .utf8)
@@ -111,10 +106,7 @@ final class ScriptedServer: Sendable {
         self.port = port
     }
 
-    deinit {
-        kill(process.processIdentifier, SIGKILL)
-        try? FileManager.default.removeItem(atPath: directory)
-    }
+    deinit { kill(process.processIdentifier, SIGKILL) }
 
     /// Returns the server's log so far: one line for each connection and request.
     func seen() throws -> [String] {
@@ -130,17 +122,6 @@ final class ScriptedServer: Sendable {
             line += byte
         }
         return String(decoding: line, as: UTF8.self).trimmingCharacters(in: .newlines)
-    }
-
-    private static func openssl(_ arguments: [String]) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.standardError = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw TestFailure("no certificate") }
     }
 
     private static let program = """

@@ -21,7 +21,7 @@ import WidgetModel
     @Test func whatIsCoveredIsNotPlanted() {
         var run = RecordBuilder()
         run.begin([RecordBuilder.panda])
-        run.post(.character("panda"))
+        run.post([.character("panda")])
         run.tell("anna", .interest(RecordBuilder.panda))
         run.tell("anna", .interest(RecordBuilder.panda))
         run.move()
@@ -51,7 +51,7 @@ import WidgetModel
                 run.register(client, holdings[client] ?? [])
             }
             let interest = generator.pick(all)
-            run.post(interest.subject)
+            run.post([interest.subject])
             for client in clients {
                 if holdings[client]?.contains(interest) == true {
                     run.tell(client, .interest(interest))

@@ -32,14 +32,12 @@ struct RecordBuilder {
         add(.registered(client: client, number: number, outcome: outcome))
     }
 
-    /// Posts a batch that is accepted; returns its number.
-    @discardableResult
-    mutating func post(_ subjects: Subject...) -> Int {
+    /// Posts a batch that is accepted; they are numbered from 1.
+    mutating func post(_ subjects: [Subject]) {
         batch += 1
         sequence += UInt64(subjects.count)
         attempt(
             batch, subjects, .accepted(accepted: subjects.count, duplicates: 0, sequence: sequence))
-        return batch
     }
 
     /// Records one attempt to post. It was `sent` some time before its answer; by default just

@@ -1,14 +1,10 @@
-import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewayRecords
 import GatewayServer
 import GatewaySettings
-import GatewaySigning
 import GatewayStorage
-import GatewayTLS
-import Logging
 import Testing
 import WidgetModel
 
@@ -23,28 +19,10 @@ import WidgetModel
     private static func configuration(
         clients: Int = 1_000, logBytes: Int = 1 << 20
     ) throws -> GatewayConfiguration {
-        let loopback = Address(host: "127.0.0.1", port: 0)
-        var configuration = try GatewayConfiguration.development(
-            data: "/nonexistent", listen: loopback, admin: loopback)
+        var configuration = try GatewayConfiguration.test()
         configuration.quota.clientsMax = clients
         configuration.quota.logBytesMax = logBytes
         return configuration
-    }
-
-    /// Starts a gateway's engine on a store.
-    private static func engine(
-        on store: SQLiteStore, _ configuration: GatewayConfiguration
-    ) async throws -> Engine {
-        let signer = NotificationSigner(
-            issuer: "https://gateway.test", lifetime: 900,
-            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        let clock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in })
-        return try Engine(
-            configuration.engine, store: store, pushLoop: nil,
-            services: EngineServices(
-                signer: signer, metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
-                eventLoops: [], clock: clock,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
     }
 
     private static func put(_ app: String = app, title: String = "", in engine: Engine)
@@ -56,9 +34,7 @@ import WidgetModel
             widgets: [{ kind: hero, configuration: static, families: [systemSmall] }]
             # \(title)
             """
-        let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
-        _ = try await engine.changes.putCatalog(
-            catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
+        try await engine.putCatalog(body, app: app)
     }
 
     private static func register(
@@ -100,7 +76,7 @@ import WidgetModel
 
     @Test func `clients that register together do not pass the limit together`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let engine = try await Self.engine(on: store, Self.configuration(clients: 3))
+        let engine = try Engine.test(Self.configuration(clients: 3), store: store)
         try await Self.put(in: engine)
         let problems = await withTaskGroup(of: ProblemDetails?.self) { group in
             for number in 0..<20 {
@@ -126,10 +102,10 @@ import WidgetModel
         async throws
     {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let before = try await Self.engine(on: store, Self.configuration())
+        let before = try Engine.test(Self.configuration(), store: store)
         try await Self.put(in: before)
         for client in ["a", "b", "c"] { try await Self.register(client, in: before) }
-        let engine = try await Self.engine(on: store, Self.configuration(clients: 2))
+        let engine = try Engine.test(Self.configuration(clients: 2), store: store)
         try await Self.register("a", in: engine)
         _ = try await engine.clients.register(
             ClientKey(app: Self.app, client: "b"), .patch(["osVersion": "26"]), by: .backend)
@@ -152,7 +128,7 @@ import WidgetModel
 
     @Test func `clients that are erased or unseen or whose app goes make room`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let engine = try await Self.engine(on: store, Self.configuration(clients: 2))
+        let engine = try Engine.test(Self.configuration(clients: 2), store: store)
         try await Self.put(in: engine)
         func fill() async throws {
             try await Self.register("a", in: engine)
@@ -172,7 +148,7 @@ import WidgetModel
         #expect(try await engine.clients.removeUnseen(since: .max) == false)
         #expect(store.usage[Self.app].clients == 0)
         try await fill()
-        #expect(try await engine.changes.removeApp(Self.app).clients == 2)
+        #expect(try await engine.log.removeApp(Self.app).clients == 2)
         #expect(store.usage[Self.app].clients == 0)
         try await Self.put(in: engine)
         try await fill()
@@ -181,7 +157,7 @@ import WidgetModel
 
     @Test func `posts are refused whole at the limit, until retention makes room`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let engine = try await Self.engine(on: store, Self.configuration(logBytes: 4_000))
+        let engine = try Engine.test(Self.configuration(logBytes: 4_000), store: store)
         try await Self.put(in: engine)
         try await Self.put("com.other", in: engine)
         var posted = 0
@@ -217,7 +193,7 @@ import WidgetModel
         _ = try await engine.changes.reload(.everything, app: Self.app)
         try Self.expectExactUsage(engine)
 
-        _ = try await engine.writer.write(for: .gateway, cost: 1, freesSpace: true) {
+        _ = try await engine.log.write(for: .gateway, cost: 1, freesSpace: true) {
             try $0.prune(acceptedBefore: 0, keepRows: 2, limit: 1_000)
         }
         #expect(store.usage[Self.app].logBytes < 1_000)
@@ -228,13 +204,13 @@ import WidgetModel
         // The next start counts the same.
         let counted = store.usage
         store.restoreUsage(UsageTable())
-        _ = try await Self.engine(on: store, Self.configuration())
+        _ = try Engine.test(Self.configuration(), store: store)
         #expect(store.usage == counted)
     }
 
     @Test func `what could never be taken is told apart from what has to wait`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let engine = try await Self.engine(on: store, Self.configuration(logBytes: 1_000))
+        let engine = try Engine.test(Self.configuration(logBytes: 1_000), store: store)
         try await Self.put(in: engine)
         let problem = await Self.problem {
             _ = try await Self.post(["0", "1"], bytes: 600, in: engine)
@@ -245,7 +221,7 @@ import WidgetModel
 
     @Test func `posts that come together do not pass the limit together`() async throws {
         let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let engine = try await Self.engine(on: store, Self.configuration(logBytes: 8_000))
+        let engine = try Engine.test(Self.configuration(logBytes: 8_000), store: store)
         try await Self.put(in: engine)
         let accepted = await withTaskGroup(of: Int.self) { group in
             for number in 0..<60 {

@@ -68,64 +68,47 @@ import WidgetModel
         paths.map { watch.look($0) }
     }
 
-    private final class Folder {
-        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-
-        init() throws {
-            try FileManager.default.createDirectory(at: path, withIntermediateDirectories: true)
-        }
-
-        deinit { try? FileManager.default.removeItem(at: path) }
-
-        func write(_ text: String, to name: String) throws -> String {
-            let file = path.appending(path: name)
-            try Data(text.utf8).write(to: file)
-            return file.path
-        }
-    }
-
     @Test func `a file that is written, replaced, removed or comes is another`() throws {
-        let folder = try Folder()
-        let file = try folder.write("one", to: "file")
+        let folder = try temporaryDirectory()
+        let file = try temporaryFile("one", named: "file", in: folder)
         var watch = FileWatch()
         #expect(looks(&watch, [file], [file]) == [false, false])
-        _ = try folder.write("two, longer", to: "file")
+        _ = try temporaryFile("two, longer", named: "file", in: folder)
         #expect(looks(&watch, [file], [file]) == [true, false])
         try FileManager.default.removeItem(atPath: file)
         #expect(looks(&watch, [file], [file]) == [true, false])
-        _ = try folder.write("one", to: "file")
+        _ = try temporaryFile("one", named: "file", in: folder)
         #expect(looks(&watch, [file], [file]) == [true, false])
     }
 
     @Test func `a link that names another folder is noticed, as mounted secrets change`() throws {
-        let folder = try Folder()
+        let folder = try temporaryDirectory()
         let manager = FileManager.default
         for name in ["1", "2"] {
-            let version = folder.path.appending(path: name)
-            try manager.createDirectory(at: version, withIntermediateDirectories: true)
-            try Data("same".utf8).write(to: version.appending(path: "tls.crt"))
+            let version = folder + "/" + name
+            try manager.createDirectory(atPath: version, withIntermediateDirectories: true)
+            _ = try temporaryFile("same", named: "tls.crt", in: version)
         }
-        let link = folder.path.appending(path: "current")
-        try manager.createSymbolicLink(atPath: link.path, withDestinationPath: "1")
-        let file = link.appending(path: "tls.crt").path
+        let link = folder + "/current"
+        try manager.createSymbolicLink(atPath: link, withDestinationPath: "1")
+        let file = link + "/tls.crt"
         var watch = FileWatch()
         #expect(looks(&watch, [file]) == [false])
-        let next = folder.path.appending(path: "next")
-        try manager.createSymbolicLink(atPath: next.path, withDestinationPath: "2")
-        #expect(rename(next.path, link.path) == 0)
+        let next = folder + "/next"
+        try manager.createSymbolicLink(atPath: next, withDestinationPath: "2")
+        #expect(rename(next, link) == 0)
         #expect(looks(&watch, [file], [file]) == [true, false])
     }
 
     @Test func `a file that changed after it was read is a change at the first look`() throws {
-        let folder = try Folder()
-        let files = [try folder.write("1", to: "1"), try folder.write("2", to: "2")]
+        let folder = try temporaryDirectory()
+        let files = try ["1", "2"].map { try temporaryFile($0, named: $0, in: folder) }
         let text = "publicURL: https://gateway.test\nlocalIssuer: true\n"
-        let file = try folder.write(
-            text + "tls: { certificate: \(files[0]), key: \(files[1]) }", to: "gateway.yaml")
+        let file = try temporaryFile(
+            text + "tls: { certificate: \(files[0]), key: \(files[1]) }", in: folder)
         for changed in files + [file] {
             let configuration = try GatewayConfiguration(
-                ConfigurationLayers(
-                    file: file, flags: ["data": folder.path.path], environment: [:]))
+                ConfigurationLayers(file: file, flags: ["data": folder], environment: [:]))
             var unread = FileWatch()
             var watch = FileWatch()
             try Data((text + "changed: yes").utf8).write(to: URL(filePath: changed))
@@ -139,8 +122,7 @@ import WidgetModel
     }
 
     @Test func `a file that is watched only now is no change`() throws {
-        let folder = try Folder()
-        let (one, two) = (try folder.write("1", to: "1"), try folder.write("2", to: "2"))
+        let (one, two) = (try temporaryFile("1"), try temporaryFile("2"))
         var watch = FileWatch()
         #expect(looks(&watch, [one], [one, two], [two]) == [false, false, false])
     }

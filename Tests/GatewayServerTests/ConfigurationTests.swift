@@ -1,4 +1,3 @@
-import Foundation
 import GatewayCore
 import GatewayOperations
 import GatewayPush
@@ -9,33 +8,31 @@ import Testing
 import WidgetModel
 
 @Suite struct ConfigurationTests {
-    /// A file with this text, removed with the value.
-    final class File {
-        let path: String
+    /// What every configuration needs.
+    private static let base = """
+        data: d
+        tls: { certificate: c, key: k }
+        localIssuer: true
 
-        init(_ text: String) throws {
-            path =
-                FileManager.default.temporaryDirectory
-                .appending(path: "configuration-\(UUID().uuidString).yaml").path
-            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-        }
+        """
 
-        deinit { try? FileManager.default.removeItem(atPath: path) }
-    }
-
-    private static func temporaryDirectory() throws -> String {
-        let url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: false)
-        return url.path
+    private func read(
+        _ text: String, flags: [String: String] = [:], environment: [String: String] = [:],
+        checksFiles: Bool = false
+    ) throws -> GatewayConfiguration {
+        try GatewayConfiguration(
+            ConfigurationLayers(
+                file: temporaryFile(text), flags: flags, environment: environment),
+            checksFiles: checksFiles)
     }
 
     func faults(
         _ text: String, flags: [String: String] = [:], environment: [String: String] = [:]
     ) throws -> [String: String] {
-        let file = try File(text)
+        let file = try temporaryFile(text)
         do throws(Faults) {
             _ = try GatewayConfiguration(
-                ConfigurationLayers(file: file.path, flags: flags, environment: environment))
+                ConfigurationLayers(file: file, flags: flags, environment: environment))
             return [:]
         } catch {
             return Dictionary(
@@ -45,16 +42,7 @@ import WidgetModel
 
     @Test func oneAddressHasATenthOfTheConnectionsAndAtLeastAThousand() throws {
         func perAddress(_ limits: String) throws -> Int? {
-            let file = try File(
-                """
-                data: /tmp/data
-                tls: { certificate: a.pem, key: b.pem }
-                localIssuer: true
-                limits: { \(limits) }
-                """)
-            return try GatewayConfiguration(
-                ConfigurationLayers(file: file.path, flags: [:], environment: [:])
-            ).connectionsPerAddressMax
+            try read(Self.base + "limits: { \(limits) }").connectionsPerAddressMax
         }
         #expect(try perAddress("connections: 100000") == 10_000)
         #expect(try perAddress("connections: 5000") == 1_000)
@@ -66,19 +54,8 @@ import WidgetModel
     }
 
     @Test func `proxies are trusted with their protocol, or not at all`() throws {
-        func lines(_ proxies: String) -> String {
-            """
-            data: /tmp/data
-            tls: { certificate: a.pem, key: b.pem }
-            localIssuer: true
-            \(proxies)
-            """
-        }
         func proxies(_ text: String) throws -> TrustedProxies? {
-            let file = try File(lines(text))
-            return try GatewayConfiguration(
-                ConfigurationLayers(file: file.path, flags: [:], environment: [:])
-            ).proxies
+            try read(Self.base + text).proxies
         }
         #expect(try proxies("") == nil)
         let ranges = ["10.0.0.0/8", "::1"].compactMap { AddressRange($0) }
@@ -95,10 +72,10 @@ import WidgetModel
             ("proxies: { trusted: [lb.example], protocol: proxyV2 }", "proxies.trusted"),
             ("proxies: { trusted: [10.0.0.0/8], protocol: proxyV1 }", "proxies.protocol"),
         ] {
-            #expect(try Set(faults(lines(text)).keys) == [place], "\(text)")
+            #expect(try Set(faults(Self.base + text).keys) == [place], "\(text)")
         }
         #expect(
-            try faults(lines("# tls.clientCRL"), flags: ["tls.clientCRL": "x"]).keys
+            try faults(Self.base, flags: ["tls.clientCRL": "x"]).keys
                 .contains("tls.clientCRL"))
     }
 
@@ -109,31 +86,30 @@ import WidgetModel
             tls: { certificate: a.pem, clientCertificates: perhaps }
             retention: { age: soon, changes: 0 }
             localIssuer: maybe
+            publicURL: http://gateway.example
+            signing: { algorithm: RS256, lifetime: long }
+            limits: { eventBytes: -1 }
             """)
         #expect(
             Set(faults.keys) == [
                 "data", "listen", "tls.key", "tls.clientCertificates", "retention.age",
-                "retention.changes", "localIssuer", "issuers",
+                "retention.changes", "localIssuer", "issuers", "publicURL", "signing.algorithm",
+                "signing.lifetime", "limits.eventBytes",
             ])
     }
 
     @Test func `of pushes for Live Activities only the expiration is an option`() throws {
         func lines(_ option: String) -> String {
-            """
-            data: /tmp/data
-            tls: { certificate: a.pem, key: b.pem }
-            localIssuer: true
-            apns:
-              - app: a
-                team: TEAM123456
-                keyID: KEY1234567
-                key: k
-                liveactivity: { \(option) }
-            """
+            Self.base + """
+                apns:
+                  - app: a
+                    team: TEAM123456
+                    keyID: KEY1234567
+                    key: k
+                    liveactivity: { \(option) }
+                """
         }
-        let file = try File(lines("expiration: 60"))
-        let configuration = try GatewayConfiguration(
-            ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+        let configuration = try read(lines("expiration: 60"))
         let form = try #require(configuration.push.apps.first?.forms[.liveactivity])
         #expect(form.lifetime == 60 && form.priority == nil && form.collapseID == nil)
         for (option, name) in [("priority: 5", "priority"), ("collapseID: a", "collapseID")] {
@@ -160,24 +136,22 @@ import WidgetModel
     }
 
     @Test func `variables of OpenTelemetry are heeded, or named without their values`() throws {
-        let file = try File("data: d\ntls: { certificate: c, key: k }\nlocalIssuer: true")
-        func read(_ environment: [String: String]) throws -> GatewayConfiguration {
-            try GatewayConfiguration(
-                ConfigurationLayers(file: file.path, flags: [:], environment: environment))
-        }
         let heeded = [
             "OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:1",
             "OTEL_RESOURCE_ATTRIBUTES": "a=1,b=2", "OTEL_SERVICE_NAME": "s",
         ]
-        let configuration = try read(heeded)
+        let configuration = try read(Self.base, environment: heeded)
         #expect(configuration.notices.isEmpty)
         #expect(configuration.tracing?.attributes.map(\.name) == ["a", "b"])
-        let disabled = try read(heeded.merging(["OTEL_SDK_DISABLED": "True"]) { $1 })
+        let disabled = try read(
+            Self.base, environment: heeded.merging(["OTEL_SDK_DISABLED": "True"]) { $1 })
         #expect(disabled.tracing == nil && disabled.notices.isEmpty)
-        let others = try read([
-            "OTEL_TRACES_SAMPLER": "always_off", "OTEL_EXPORTER_OTLP_HEADERS": "key=s3cr3t",
-            "OTEL_PROPAGATORS": "b3", "PATH": "/bin",
-        ])
+        let others = try read(
+            Self.base,
+            environment: [
+                "OTEL_TRACES_SAMPLER": "always_off", "OTEL_EXPORTER_OTLP_HEADERS": "key=s3cr3t",
+                "OTEL_PROPAGATORS": "b3", "PATH": "/bin",
+            ])
         #expect(
             others.notices == [
                 "OTEL_EXPORTER_OTLP_HEADERS has no effect; use the option `tracing.headers`",
@@ -210,24 +184,18 @@ import WidgetModel
     }
 
     @Test func flagsOverrideTheEnvironmentAndThatTheFile() throws {
-        let file = try File(
-            """
-            data: from-file
-            listen: 127.0.0.1:1
-            admin: 127.0.0.1:2
-            tls: { certificate: c, key: k }
-            localIssuer: true
-            streams: { stall: 9s, heartbeat: 30s }
-            """)
-        let configuration = try GatewayConfiguration(
-            ConfigurationLayers(
-                file: file.path, flags: ["listen": "127.0.0.1:3"],
-                environment: [
-                    "TIMELINE_GATEWAY_LISTEN": "127.0.0.1:4",
-                    "TIMELINE_GATEWAY_ADMIN": "127.0.0.1:5",
-                    "TIMELINE_GATEWAY_RETENTION_CLIENT_DAYS": "7",
-                ]))
-        #expect(configuration.data == "from-file")
+        let configuration = try read(
+            Self.base + """
+                listen: 127.0.0.1:1
+                admin: 127.0.0.1:2
+                streams: { stall: 9s, heartbeat: 30s }
+                """, flags: ["listen": "127.0.0.1:3"],
+            environment: [
+                "TIMELINE_GATEWAY_LISTEN": "127.0.0.1:4",
+                "TIMELINE_GATEWAY_ADMIN": "127.0.0.1:5",
+                "TIMELINE_GATEWAY_RETENTION_CLIENT_DAYS": "7",
+            ])
+        #expect(configuration.data == "d")
         #expect(configuration.listen.port == 3)
         #expect(configuration.admin.port == 5)
         #expect(configuration.clientDays == 7)
@@ -237,15 +205,18 @@ import WidgetModel
 
     @Test func `a document that is not read has that one fault, with the file's name`() throws {
         for (text, reason) in [("a: [", "is not YAML"), ("", "is empty")] {
-            let file = try File(text)
+            let file = try temporaryFile(text)
             #expect {
                 try GatewayConfiguration(
-                    ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+                    ConfigurationLayers(file: file, flags: [:], environment: [:]))
             } throws: { error in
                 let faults = (error as? Faults)?.list ?? []
                 return faults.count == 1
-                    && faults[0].message.hasPrefix("the file \(file.path) \(reason)")
+                    && faults[0].message.hasPrefix("the file \(file) \(reason)")
             }
+        }
+        for text in ["just text", "[1, 2]", "data: {", "\u{0}"] {
+            #expect(try !faults(text).isEmpty, "\(text)")
         }
     }
 
@@ -268,33 +239,22 @@ import WidgetModel
 
     @Test func `two ports cannot have one address`() throws {
         let faults = try faults(
-            """
-            data: d
-            tls: { certificate: c, key: k }
-            localIssuer: true
-            listen: 127.0.0.1:1
-            admin: 127.0.0.1:1
-            probes: 127.0.0.1:1
-            """)
+            Self.base + "listen: 127.0.0.1:1\nadmin: 127.0.0.1:1\nprobes: 127.0.0.1:1")
         #expect(faults["admin"] == "127.0.0.1:1 is the address of `listen`, too")
         #expect(faults["probes"] == "127.0.0.1:1 is the address of `listen`, too")
     }
 
     @Test func `missing files and faults of the document are found together`() throws {
-        let folder = try Self.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let file = try File(
-            """
+        let folder = try temporaryDirectory()
+        let text = """
             data: \(folder)/file/data
             tls: { certificate: \(folder)/none.pem, key: \(folder)/none.key }
             localIssuer: true
             threads: 0
-            """)
-        try Data().write(to: URL(filePath: folder + "/file"))
+            """
+        _ = try temporaryFile("", named: "file", in: folder)
         #expect {
-            try GatewayConfiguration(
-                ConfigurationLayers(file: file.path, flags: [:], environment: [:]),
-                checksFiles: true)
+            try read(text, checksFiles: true)
         } throws: { error in
             let places = (error as? Faults)?.list.map(\.place) ?? []
             return Set(places) == ["data", "tls.certificate", "threads"]
@@ -302,20 +262,16 @@ import WidgetModel
     }
 
     @Test func `a certificate of another name or of the past is a fault`() throws {
-        let folder = try Self.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let folder = try temporaryDirectory()
         let made = try DevelopmentCertificates.ensure(in: folder, now: 1_000_000_000)
-        let file = try File(
-            """
+        let text = """
             data: \(folder)
             publicURL: https://gateway.example
             tls: { certificate: \(made.certificate), key: \(made.key) }
             localIssuer: true
-            """)
+            """
         #expect {
-            try GatewayConfiguration(
-                ConfigurationLayers(file: file.path, flags: [:], environment: [:]),
-                checksFiles: true)
+            try read(text, checksFiles: true)
         } throws: { error in
             let faults = (error as? Faults)?.list.filter { $0.place == "tls.certificate" } ?? []
             return faults.map { $0.message.prefix(11) } == ["has expired", "is not vali"]
@@ -338,19 +294,14 @@ import WidgetModel
     }
 
     @Test func `denied tokens are read, each entry with an end or without`() throws {
-        let file = try File(
-            """
-            data: d
-            tls: { certificate: c, key: k }
-            localIssuer: true
-            denied:
-              - { jti: a1 }
-              - { jti: 17, until: 2026-12-01T00:00:00Z }
-              - { app: com.mygame, sub: my-iphone, until: "2026-12-01T01:30:00.5+01:30" }
-              - { app: "*", sub: robot }
-            """)
-        let configuration = try GatewayConfiguration(
-            ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+        let configuration = try read(
+            Self.base + """
+                denied:
+                  - { jti: a1 }
+                  - { jti: 17, until: 2026-12-01T00:00:00Z }
+                  - { app: com.mygame, sub: my-iphone, until: "2026-12-01T01:30:00.5+01:30" }
+                  - { app: "*", sub: robot }
+                """)
         let end: Int64 = 1_796_083_200
         #expect(
             configuration.denied
@@ -362,27 +313,22 @@ import WidgetModel
     }
 
     @Test func `an empty list of denied tokens is none`() throws {
-        let faults = try faults(
-            "data: d\ntls: { certificate: c, key: k }\nlocalIssuer: true\ndenied: []")
-        #expect(faults.isEmpty)
+        #expect(try faults(Self.base + "denied: []").isEmpty)
     }
 
     @Test func `what is wrong with an entry of denied tokens is told`() throws {
         let faults = try faults(
-            """
-            data: d
-            tls: { certificate: c, key: k }
-            localIssuer: true
-            denied:
-              - { until: 2026-12-01T00:00:00Z }
-              - { app: com.mygame }
-              - { jti: a1, sub: my-iphone }
-              - { jti: a1, until: tomorrow }
-              - { jti: "" }
-              - { app: "com my game", sub: x }
-              - { jti: a1, untl: 2026-12-01T00:00:00Z }
-              - { app: com.mygame, sub: \(String(repeating: "x", count: 257)) }
-            """)
+            Self.base + """
+                denied:
+                  - { until: 2026-12-01T00:00:00Z }
+                  - { app: com.mygame }
+                  - { jti: a1, sub: my-iphone }
+                  - { jti: a1, until: tomorrow }
+                  - { jti: "" }
+                  - { app: "com my game", sub: x }
+                  - { jti: a1, untl: 2026-12-01T00:00:00Z }
+                  - { app: com.mygame, sub: \(String(repeating: "x", count: 257)) }
+                """)
         for place in 0..<3 {
             #expect(faults["denied.\(place)"] == "must have either `jti`, or `app` and `sub`")
         }
@@ -396,35 +342,25 @@ import WidgetModel
 
     @Test func `the list of denied tokens is bounded`() throws {
         let entries = (0...Denylist.entriesMax).map { "  - { jti: \"\($0)\" }" }
-        let faults = try faults(
-            "data: d\ntls: { certificate: c, key: k }\nlocalIssuer: true\ndenied:\n"
-                + entries.joined(separator: "\n"))
+        let faults = try faults(Self.base + "denied:\n" + entries.joined(separator: "\n"))
         #expect(faults["denied"]?.contains("at most \(Denylist.entriesMax)") == true)
         #expect(faults.count == 1)
     }
 
     @Test func `single kinds have intervals of their own`() throws {
-        let base = """
-            data: d
-            tls: { certificate: c, key: k }
-            localIssuer: true
-
-            """
-        let file = try File(
-            base + """
+        let terms = try read(
+            Self.base + """
                 push:
                   interval: 10m
                   intervals:
                     - { kind: score, interval: 90s }
                     - { kind: league, interval: 1h }
-                """)
-        let terms = try GatewayConfiguration(
-            ConfigurationLayers(file: file.path, flags: [:], environment: [:])
+                """
         ).push.terms
         #expect(terms.interval == 600_000)
         #expect(terms.intervals == ["score": 90_000, "league": 3_600_000])
         let faults = try faults(
-            base + """
+            Self.base + """
                 push:
                   intervals:
                     - { kind: score, interval: 90s }

@@ -58,8 +58,7 @@ import Testing
     }
 
     @Test func `the inventory of a directory is what its files are`() throws {
-        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
-        defer { try? FileManager.default.removeItem(atPath: path) }
+        let path = try temporaryDirectory()
         for name in ["certs", "keys", "issuer"] {
             try FileManager.default.createDirectory(
                 atPath: path + "/" + name, withIntermediateDirectories: true)

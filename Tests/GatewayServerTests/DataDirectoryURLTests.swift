@@ -1,4 +1,3 @@
-import Foundation
 import GatewaySigning
 import GatewayTestSupport
 import Testing
@@ -12,7 +11,6 @@ import Testing
     @Test func `tokens are minted for the configured URL, whatever was served under before`() throws
     {
         let path = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: path) }
         let data = DataDirectory(path)
         try data.create()
         func note(_ url: String, isConfigured: Bool) throws -> [String] {
@@ -30,7 +28,6 @@ import Testing
 
     @Test func `the directory's own URL and the latest stay when there are too many`() throws {
         let path = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: path) }
         let data = DataDirectory(path)
         try data.create()
         for port in 1...40 {

@@ -33,8 +33,6 @@ import WidgetModel
                 in: folder, certificates, keys: JWKSet([first.publicKey]).serialized)
         }
 
-        deinit { try? FileManager.default.removeItem(atPath: folder) }
-
         func configuration(
             url: String? = nil, allowed: [String] = ["127.0.0.0/8", "::1"]
         ) throws -> GatewayOperations.GatewayConfiguration {

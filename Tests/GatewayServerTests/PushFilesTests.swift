@@ -40,11 +40,10 @@ import WidgetModel
 
     @Test func `what is right is read`() throws {
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let authority = try TestAuthorityFiles(directory)
+        let authority = try TestCertificate("ca", in: directory)
         let key = try SigningKey(generating: .es256)
         try key.save(to: directory + "/apns.p8")
-        let pushed = try PushCertificate(app: "app", ca: authority.certificate)
+        let pushed = try TestCertificate(pushesFor: "app", ca: authority.certificate)
         let byKey = PushConfiguration.Credential.key(
             team: "T", id: "K", file: directory + "/apns.p8")
         let byCertificate = PushConfiguration.Credential.certificate(
@@ -66,10 +65,10 @@ import WidgetModel
 
     @Test func `of an app with two certificates the first to expire counts`() throws {
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let authority = try TestAuthorityFiles(directory)
+        let authority = try TestCertificate("ca", in: directory)
         let credentials = try [30, 5, 90].map { days in
-            let pushed = try PushCertificate(app: "app", ca: authority.certificate, days: days)
+            let pushed = try TestCertificate(
+                pushesFor: "app", ca: authority.certificate, days: days)
             return PushConfiguration.Credential.certificate(
                 file: pushed.certificate, key: pushed.key)
         }
@@ -86,8 +85,7 @@ import WidgetModel
 
     @Test func `other certificates in the same file are another trust`() throws {
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let file = try TestAuthorityFiles(directory).certificate
+        let file = try TestCertificate("ca", in: directory).certificate
         try SigningKey(generating: .es256).save(to: directory + "/apns.p8")
         let pushes = configuration(
             [.key(team: "T", id: "K", file: directory + "/apns.p8")], apnsCA: file,
@@ -100,7 +98,7 @@ import WidgetModel
         let again = try PushFiles(pushes)
         #expect(again.webhookTrust == first.webhookTrust)
         #expect(APNsSender(pushes, again, after: sender, share: share).mended(since: sender) == [])
-        _ = try TestAuthorityFiles(directory)
+        _ = try TestCertificate("ca", in: directory)
         let other = try PushFiles(pushes)
         #expect(other.webhookTrust != first.webhookTrust)
         // Pushes that were stopped are released when the account changes.
@@ -110,10 +108,9 @@ import WidgetModel
 
     @Test func `every option that is wrong is named, and nothing of what is in its file`() throws {
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-        let authority = try TestAuthorityFiles(directory)
-        let first = try PushCertificate(app: "one", ca: authority.certificate)
-        let second = try PushCertificate(app: "two", ca: authority.certificate)
+        let authority = try TestCertificate("ca", in: directory)
+        let first = try TestCertificate(pushesFor: "one", ca: authority.certificate)
+        let second = try TestCertificate(pushesFor: "two", ca: authority.certificate)
         try SigningKey(generating: .edDSA).save(to: directory + "/ed25519.p8")
         let garbage = directory + "/garbage"
         try "-----BEGIN CERTIFICATE-----\nTOPSECRET\n-----END CERTIFICATE-----\n".write(
@@ -143,21 +140,5 @@ import WidgetModel
         #expect(faults["apns.3.certificateKey"]?.contains("does not match") == true)
         #expect(faults["apns.1.key"]?.contains("missing.p8") == true)
         #expect(!faults.values.contains { $0.contains("TOPSECRET") })
-    }
-}
-
-/// An authority made with the `openssl` command.
-private struct TestAuthorityFiles {
-    let certificate: String
-
-    init(_ directory: String) throws {
-        certificate = directory + "/ca.pem"
-        let (exit, output) = try GatewayProcess.run(
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                "-subj", "/CN=Test", "-days", "2", "-keyout", directory + "/ca.key", "-out",
-                certificate,
-            ], program: "/usr/bin/openssl")
-        #expect(exit == .status(0), "\(output)")
     }
 }

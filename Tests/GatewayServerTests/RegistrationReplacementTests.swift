@@ -1,14 +1,10 @@
-import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewayRecords
 import GatewayServer
 import GatewaySettings
-import GatewaySigning
 import GatewayStorage
-import GatewayTLS
-import Logging
 import Testing
 import WidgetModel
 
@@ -21,20 +17,8 @@ import WidgetModel
     private static let key = ClientKey(app: "com.game", client: "phone")
 
     private static func engine() async throws -> Engine {
-        let store = try SQLiteStore(inMemory: StoreConfiguration())
-        let signer = NotificationSigner(
-            issuer: "https://gateway.test", lifetime: 900,
-            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        let loopback = Address(host: "127.0.0.1", port: 0)
-        let configuration = try GatewayConfiguration.development(
-            data: "/nonexistent", listen: loopback, admin: loopback)
-        let clock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in })
-        let engine = try Engine(
-            configuration.engine, store: store, pushLoop: nil,
-            services: EngineServices(
-                signer: signer, metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
-                eventLoops: [], clock: clock,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        let engine = try Engine.test(
+            .test(), store: SQLiteStore(inMemory: StoreConfiguration()))
         try await put(["hero"], in: engine)
         return engine
     }
@@ -43,10 +27,8 @@ import WidgetModel
         let widgets = kinds.map {
             "{ kind: \($0), configuration: static, families: [systemSmall] }"
         }
-        let body = "app: com.game\nwidgets: [\(widgets.joined(separator: ", "))]"
-        let catalog = try Catalog(JSONValue(yaml: body), app: "com.game", limits: Limits())
-        _ = try await engine.changes.putCatalog(
-            catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
+        try await engine.putCatalog(
+            "app: com.game\nwidgets: [\(widgets.joined(separator: ", "))]", app: "com.game")
     }
 
     private static func document(_ kinds: [String]) -> JSONValue {
@@ -84,7 +66,7 @@ import WidgetModel
             if bases.count == 1 {
                 // A writer that does not take turns.
                 let payload = stored.payload
-                _ = try await engine.writer.write(for: .gateway, cost: 0) { transaction in
+                _ = try await engine.log.write(for: .gateway, cost: 0) { transaction in
                     try transaction.putRegistration(
                         app: Self.key.app, client: Self.key.client, payload: payload,
                         attributes: [:], updatedAt: 0)

@@ -9,13 +9,13 @@ import WidgetModel
 /// The configuration that the dashboard shows.
 @Suite struct ShownConfigurationTests {
     private func options(_ lines: [String]) throws -> JSONObject {
-        let file = try ConfigurationTests.File(
+        let file = try temporaryFile(
             ([
                 "data: /tmp/data", "publicURL: https://gateway.test", "localIssuer: true",
                 "tls: { certificate: a.pem, key: b.pem }",
             ] + lines).joined(separator: "\n"))
         let configuration = try GatewayConfiguration(
-            ConfigurationLayers(file: file.path, flags: [:], environment: [:]))
+            ConfigurationLayers(file: file, flags: [:], environment: [:]))
         return try #require(configuration.shown.options.objectValue)
     }
 

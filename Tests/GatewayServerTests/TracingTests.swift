@@ -45,8 +45,8 @@ import WidgetModel
     private func read(
         _ text: String, environment: [String: String] = [:]
     ) throws -> (TracingConfiguration?, [String: String]) {
-        let file = try ConfigurationTests.File(text)
-        var layers = ConfigurationLayers(file: file.path, flags: [:], environment: environment)
+        var layers = ConfigurationLayers(
+            file: try temporaryFile(text), flags: [:], environment: environment)
         let tracing = TracingConfiguration(&layers)
         return (
             tracing,
@@ -114,8 +114,7 @@ import WidgetModel
     func `a file that holds no header fields is refused without a word of it`(text: String) throws {
         var tracing = TracingConfiguration(
             endpoint: try #require(CollectorEndpoint("https://collector")))
-        let file = try ConfigurationTests.File(text)
-        tracing.fieldsFile = file.path
+        tracing.fieldsFile = try temporaryFile(text)
         #expect {
             _ = try tracing.fields()
         } throws: { error in

@@ -34,7 +34,7 @@ import WidgetModel
         let token = try token()
         let first = try cache.verify(token, now: now)
         #expect(cache.count == 1)
-        #expect(try cache.verify(token, now: now + 50) == first)
+        #expect(try cache.verify(token, now: now + 50) === first)
         #expect(cache.count == 1)
     }
 

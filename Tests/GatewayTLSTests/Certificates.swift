@@ -20,41 +20,20 @@ struct Certificates: Sendable {
     var sealedKey: String { directory + "/sealed.key" }
 
     private init() throws {
-        directory = NSTemporaryDirectory() + "/gateway-tls-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true)
-        ExitActions.add { [directory] in
-            try? FileManager.default.removeItem(atPath: directory)
+        directory = try GatewayProcess.temporaryDirectory()
+        let ca = try TestCertificate("ca", in: directory, days: 30)
+        _ = try TestCertificate("stranger", in: directory)
+        for (name, days, names) in [
+            ("server", 10, "DNS:localhost,IP:127.0.0.1"),
+            ("other", 20, "DNS:localhost,IP:127.0.0.1"),
+            ("client", 10, "URI:spiffe://test/backend,DNS:ignored,URI:urn:example:second"),
+        ] {
+            _ = try TestCertificate(
+                name, in: directory, issuer: ca, alternativeNames: names, days: days)
         }
-        try selfSigned("ca", "/CN=Test CA")
-        try selfSigned("stranger", "/CN=Stranger")
-        try issued("server", "/CN=server", "subjectAltName=DNS:localhost,IP:127.0.0.1", days: 10)
-        try issued("other", "/CN=other", "subjectAltName=DNS:localhost,IP:127.0.0.1", days: 20)
-        try issued(
-            "client", "/CN=client",
-            "subjectAltName=URI:spiffe://test/backend,DNS:ignored,URI:urn:example:second", days: 10)
-        try Self.run(
-            "ec", "-in", "\(directory)/server.key", "-aes128", "-passout", "pass:secret", "-out",
-            "\(directory)/sealed.key")
-    }
-
-    private func selfSigned(_ name: String, _ subject: String) throws {
-        try Self.run(
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-            "-days", "30", "-subj", subject, "-keyout", "\(directory)/\(name).key", "-out",
-            "\(directory)/\(name).pem")
-    }
-
-    private func issued(_ name: String, _ subject: String, _ extensions: String, days: Int) throws {
-        let base = "\(directory)/\(name)"
-        try extensions.write(toFile: base + ".ext", atomically: true, encoding: .utf8)
-        try Self.run(
-            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-            subject, "-keyout", base + ".key", "-out", base + ".csr")
-        try Self.run(
-            "x509", "-req", "-in", base + ".csr", "-CA", ca, "-CAkey", "\(directory)/ca.key",
-            "-CAcreateserial", "-days", String(days), "-extfile", base + ".ext", "-out",
-            base + ".pem")
+        try TestCertificate.openssl([
+            "ec", "-in", serverKey, "-aes128", "-passout", "pass:secret", "-out", sealedKey,
+        ])
     }
 
     /// Makes revocation lists of the CA: one without entries, one with the client's certificate, and
@@ -73,41 +52,16 @@ struct Certificates: Sendable {
         """.write(toFile: base + ".cnf", atomically: true, encoding: .utf8)
         let (empty, withClient) = (base + "-empty.pem", base + "-client.pem")
         let expired = base + "-expired.pem"
-        try Self.run(
-            "ca", "-config", base + ".cnf", "-gencrl", "-crldays", "1", "-out", empty)
-        try Self.run(
-            "ca", "-config", base + ".cnf", "-gencrl", "-crl_lastupdate", "20200101000000Z",
-            "-crl_nextupdate", "20200102000000Z", "-out", expired)
-        try Self.run("ca", "-config", base + ".cnf", "-revoke", client)
-        try Self.run(
-            "ca", "-config", base + ".cnf", "-gencrl", "-crldays", "1", "-out", withClient)
+        for arguments in [
+            ["-gencrl", "-crldays", "1", "-out", empty],
+            [
+                "-gencrl", "-crl_lastupdate", "20200101000000Z", "-crl_nextupdate",
+                "20200102000000Z", "-out", expired,
+            ],
+            ["-revoke", client], ["-gencrl", "-crldays", "1", "-out", withClient],
+        ] {
+            try TestCertificate.openssl(["ca", "-config", base + ".cnf"] + arguments)
+        }
         return (empty, withClient, expired)
-    }
-
-    struct CommandFailed: Error {
-        let output: String
-    }
-
-    /// Runs `openssl` with `input` as its standard input, and returns its output.
-    @discardableResult
-    static func run(_ arguments: String..., input: String = "", mayFail: Bool = false) throws
-        -> String
-    {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        let output = Pipe()
-        let standardInput = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        process.standardInput = standardInput
-        try process.run()
-        standardInput.fileHandleForWriting.write(Data(input.utf8))
-        try standardInput.fileHandleForWriting.close()
-        let text = String(
-            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard mayFail || process.terminationStatus == 0 else { throw CommandFailed(output: text) }
-        return text
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Testing
 
 @Suite struct ContextTests {
@@ -87,8 +88,9 @@ import Testing
         let days = context.notAfter.timeIntervalSinceNow / 86_400
         #expect(days > 9.9 && days < 10.1)
         // The time in the certificate: in whole seconds, and always the same.
-        let said = try Certificates.run(
-            "x509", "-enddate", "-noout", "-in", made.server, "-dateopt", "iso_8601")
+        let said = try TestCertificate.openssl([
+            "x509", "-enddate", "-noout", "-in", made.server, "-dateopt", "iso_8601",
+        ])
         let ends = context.notAfter.ISO8601Format().replacing("T", with: " ")
         #expect(said.contains("notAfter=\(ends)"))
         #expect(context.applicationProtocols == ["h2", "http/1.1"])

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Testing
 
 @Suite struct DevelopmentCertificatesTests {
@@ -32,19 +33,10 @@ import Testing
         }
     }
 
-    private func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let text = String(
-            decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
+    private func run(
+        _ arguments: [String]
+    ) throws -> (exit: GatewayProcessExit, output: String) {
+        try GatewayProcess.run(arguments, program: "/usr/bin/env")
     }
 
     private func verify(_ made: DevelopmentCertificates, name: [String]) throws -> String {
@@ -103,12 +95,12 @@ import Testing
             "openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
             "-subj", "/CN=example.com", "-keyout", base + ".key", "-out", base + ".csr",
         ])
-        try #require(request.status == 0)
+        try #require(request.exit == .status(0))
         let issued = try run([
             "openssl", "x509", "-req", "-in", base + ".csr", "-CA", made.ca, "-CAkey", place.caKey,
             "-CAcreateserial", "-extfile", base + ".ext", "-out", base + ".pem",
         ])
-        try #require(issued.status == 0)
+        try #require(issued.exit == .status(0))
         let answer = try run(["openssl", "verify", "-CAfile", made.ca, base + ".pem"])
         #expect(answer.output.contains("permitted subtree violation"))
     }
@@ -221,7 +213,7 @@ import Testing
         let (place, other) = (Place(), Place())
         _ = try other.ensure(now)
         let made = try place.ensure(now)
-        func expect(_ code: DevelopmentCertificates.Failure.Code, at moment: Int64) throws {
+        func expect(_ code: TLSError.Code, at moment: Int64) throws {
             let before = try place.contents()
             #expect(fault(place, moment) == code)
             #expect(try place.contents() == before)
@@ -232,7 +224,7 @@ import Testing
         try FileManager.default.copyItem(atPath: other.caKey, toPath: place.caKey)
         try expect(.unusable, at: now)
         try "no certificate".write(toFile: made.ca, atomically: false, encoding: .utf8)
-        try expect(.unusable, at: now)
+        try expect(.notPEM, at: now)
         try FileManager.default.removeItem(atPath: made.ca)
         try FileManager.default.copyItem(atPath: made.certificate, toPath: made.ca)
         try expect(.unusable, at: now)
@@ -240,19 +232,19 @@ import Testing
 
     @Test func aDirectoryThatCannotBeMadeIsNamed() throws {
         let path = "/proc/no-such-place"
-        let error = #expect(throws: DevelopmentCertificates.Failure.self) {
+        let error = #expect(throws: TLSError.self) {
             try DevelopmentCertificates.ensure(in: path, now: now)
         }
         #expect(error?.code == .unwritable)
         #expect(error?.message.contains(path) == true)
     }
 
-    private func fault(_ place: Place, _ now: Int64) -> DevelopmentCertificates.Failure.Code? {
+    private func fault(_ place: Place, _ now: Int64) -> TLSError.Code? {
         do {
             _ = try place.ensure(now)
             return nil
         } catch {
-            return (error as? DevelopmentCertificates.Failure)?.code
+            return (error as? TLSError)?.code
         }
     }
 }

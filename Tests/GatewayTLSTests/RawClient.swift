@@ -70,14 +70,8 @@ final class RawClient {
         var limit = timeval(tv_sec: Int(Patience.seconds), tv_usec: 0)
         setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, UInt32(MemoryLayout<timeval>.size))
         setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, UInt32(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(socket, $0, UInt32(MemoryLayout<sockaddr_in>.size))
-            }
+        let result = sockaddr_in(loopback: 1, port: UInt16(port)).withSockaddr {
+            Glibc.connect(socket, $0, $1)
         }
         guard result == 0 else { throw Failed(description: "connect: errno \(errno)") }
         return socket

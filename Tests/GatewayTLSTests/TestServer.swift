@@ -199,6 +199,12 @@ final class TestServer: Sendable {
         self.connections = connections
     }
 
+    convenience init(_ change: (inout Options) -> Void) throws {
+        var options = Options()
+        change(&options)
+        try self.init(nil, options)
+    }
+
     private static func start(
         _ arrived: Arrived, _ options: Options, _ connections: Record<[Connection]>,
         on loop: any EventLoop

@@ -25,9 +25,7 @@ import Testing
     }
 
     @Test func twoLoopsShareAContextWhileItIsReplaced() throws {
-        var options = TestServer.Options()
-        options.threads = 2
-        let server = try TestServer(nil, options)
+        let server = try TestServer { $0.threads = 2 }
         defer { server.stop() }
         let failures = Record<[String]>([])
         DispatchQueue.concurrentPerform(iterations: 8) { worker in
@@ -65,9 +63,7 @@ import Testing
     }
 
     @Test func whatOneFlushCoversIsJoinedIntoOneRecord() throws {
-        var options = TestServer.Options()
-        options.echoes = false
-        let server = try TestServer(nil, options)
+        let server = try TestServer { $0.echoes = false }
         defer { server.stop() }
         let client = try server.client().handshake()
         let connection = try server.connection()
@@ -125,11 +121,11 @@ import Testing
     }
 
     @Test func aPeerThatDemandsAnswersAndReadsNoneIsClosed() throws {
-        var options = TestServer.Options()
-        options.sendBuffer = 4096
-        options.settings.closeTimeout = .milliseconds(100)
-        options.settings.emptyRecords = .unlimited
-        let server = try TestServer(nil, options)
+        let server = try TestServer {
+            $0.sendBuffer = 4096
+            $0.settings.closeTimeout = .milliseconds(100)
+            $0.settings.emptyRecords = .unlimited
+        }
         defer { server.stop() }
         let client = try server.client {
             $0.version = TLS1_3_VERSION

@@ -132,31 +132,4 @@ struct CrowdAttackTests {
             #expect(crowd.last?.readUntil().isClosed == true)
         }
     }
-
-    /// A reader of a stream has no reason to send anything.
-    @Test("A reader that floods its stream is ended", .othersUnaffected)
-    func talkingReader() async throws {
-        let target = try await Target.shared()
-        try await target.register("flooder")
-        let token = try target.clientToken("flooder")
-        let port = target.port
-        let isClosed = try await elsewhere { () -> Bool in
-            let socket = try RawSocket(port: port, tls: .init())
-            socket.send(
-                """
-                GET /v1/apps/\(Target.app)/clients/flooder/reloads HTTP/1.1\r
-                Host: localhost\r
-                Authorization: Bearer \(token)\r
-                Accept: text/event-stream\r
-                \r
-
-                """)
-            _ = socket.readUntil { $0.count > 100 }
-            let word = [UInt8](repeating: 120, count: 1_000)
-            var count = 0
-            while count < 20_000, socket.send(word) { count += 1 }
-            return count < 20_000 || socket.readUntil().isClosed
-        }
-        #expect(isClosed)
-    }
 }

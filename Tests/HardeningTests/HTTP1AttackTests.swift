@@ -89,18 +89,6 @@ struct HTTP1AttackTests {
     }
 
     @Test(
-        "A request without Host, or with two, is 400",
-        arguments: [
-            "", "Host: a\r\nHost: b\r\n",
-        ])
-    func hosts(_ fields: String) async throws {
-        let target = try await Target.shared()
-        let request = "GET /.well-known/jwks.json HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n"
-        let conversation = try await target.converse(Array(request.utf8), answers: 1)
-        expectRefusal(try #require(conversation.answers.first), 400, "malformed")
-    }
-
-    @Test(
         "An answer that is the last one says so and is, however that was asked for",
         arguments: [
             "HTTP/1.0\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n",

@@ -136,10 +136,7 @@ struct HonestHTTP2Tests {
         let gateway = try GatewayProcess(
             data: configuration.folder, configuration: configuration.file)
         let token = try gateway.token(app: Target.app, scope: "changes:write catalog:write")
-        let put = try gateway.http().request(
-            "PUT", "/v1/apps/\(Target.app)/catalog", token: token,
-            headers: [("Content-Type", "application/yaml")], body: Catalogs.game)
-        try #require(put.status == 201, "\(put.text)")
+        try gateway.http().putCatalog(Catalogs.game, app: Target.app, token: token)
         let port = UInt16(gateway.url.split(separator: ":").last ?? "") ?? 0
         let sent = try await elsewhere { () -> Int in
             let connection = try Connection(port: port)

@@ -21,7 +21,6 @@ struct HonestPostTests {
     func fiftyPosts(_ way: Way) async throws {
         let target = try await Target.shared()
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
         let program = directory + "/posts.py"
         try Self.program.write(toFile: program, atomically: true, encoding: .utf8)
         let url = "\(target.process.url)/v1/apps/\(Target.app)/changes"

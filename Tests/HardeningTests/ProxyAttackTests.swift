@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTestSupport
 import Testing
 
@@ -38,7 +37,6 @@ struct ProxyAttackTests {
     func proxyV2() async throws {
         try await elsewhere {
             let gateway = try Self.gateway("{ trusted: [127.0.0.0/8], protocol: proxyV2 }")
-            defer { remove(gateway) }
             for (last, expected) in [(1, 200), (1, 200), (1, 429), (2, 200)] as [(UInt8, Int)] {
                 #expect(Self.status(gateway, header: Self.header(last)) == expected)
             }
@@ -57,7 +55,6 @@ struct ProxyAttackTests {
     func forwarded() async throws {
         try await elsewhere {
             let gateway = try Self.gateway("{ trusted: [127.0.0.1], protocol: forwarded }")
-            defer { remove(gateway) }
             let expected: [(String, Int)] = [
                 ("for=1.1.1.1, for=192.0.2.1", 200), ("for=2.2.2.2, for=192.0.2.1", 200),
                 ("for=3.3.3.3, for=192.0.2.1", 429), ("for=\"[2001:db8::1]:5\"", 200),
@@ -77,7 +74,6 @@ struct ProxyAttackTests {
     func untrusted() async throws {
         try await elsewhere {
             let gateway = try Self.gateway("{ trusted: [192.0.2.0/24], protocol: forwarded }")
-            defer { remove(gateway) }
             for (index, expected) in [200, 200, 429].enumerated() {
                 let field = "Forwarded: for=8.8.8.\(index)"
                 #expect(Self.status(gateway, fields: [field]) == expected)
@@ -88,9 +84,4 @@ struct ProxyAttackTests {
             }
         }
     }
-}
-
-private func remove(_ gateway: GatewayProcess) {
-    gateway.kill()
-    try? FileManager.default.removeItem(atPath: gateway.data)
 }

@@ -5,42 +5,6 @@ import Testing
 /// Peers that never complete a request, or take for ever to do so.
 @Suite("TLS and slow peers", .othersUnaffected)
 struct TLSAttackTests {
-    @Test(
-        "TLS 1.0 and 1.1 are refused, 1.2 and 1.3 are not",
-        arguments: [
-            (TLS1_VERSION, false), (TLS1_1_VERSION, false), (TLS1_2_VERSION, true),
-            (TLS1_3_VERSION, true),
-        ])
-    func versions(_ version: Int32, _ isAccepted: Bool) async throws {
-        let port = try await Target.shared().port
-        let isConnected = try await elsewhere {
-            (try? RawSocket(port: port, tls: .init(versions: version...version))) != nil
-        }
-        #expect(isConnected == isAccepted)
-    }
-
-    @Test(
-        "What is no ClientHello ends the connection without an answer in HTTP",
-        arguments: [
-            Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8),
-            [0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3] + [UInt8](repeating: 0xAA, count: 508),
-            [0x16, 3, 1, 0xFF, 0xFF] + [UInt8](repeating: 1, count: 0xFFFF),
-            [UInt8](repeating: 0, count: 4096), [UInt8](repeating: 0xFF, count: 100_000),
-            [0x15, 3, 3, 0, 2, 2, 40], [0x17, 3, 3, 0, 1, 0], [0x14, 3, 3, 0, 1, 1],
-            Array("PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n".utf8),
-        ] as [[UInt8]])
-    func garbageHello(_ bytes: [UInt8]) async throws {
-        let port = try await Target.shared().port
-        let (answer, isClosed) = try await elsewhere {
-            let socket = try RawSocket(port: port, tls: nil)
-            socket.send(bytes)
-            return socket.readUntil()
-        }
-        #expect(isClosed)
-        #expect(answer.count <= 7, "an alert at most")
-        #expect(!String(decoding: answer, as: UTF8.self).contains("HTTP"))
-    }
-
     /// A peer that completes nothing, or takes for ever to do so.
     private struct SlowPeer: Sendable {
         let name: String

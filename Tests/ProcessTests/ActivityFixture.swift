@@ -131,10 +131,7 @@ final class ActivityFixture: Sendable {
             activities:
             \(types.joined(separator: "\n"))
             """
-        let answer = try http.request(
-            "PUT", "/v1/apps/\(app)/catalog", token: token(app),
-            headers: [("Content-Type", "application/yaml")], body: body)
-        guard answer.status == 201 else { throw TestFailure(answer.text) }
+        try http.putCatalog(body, app: app, token: token(app))
     }
 
     // MARK: What happens

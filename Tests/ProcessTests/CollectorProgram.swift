@@ -1,4 +1,3 @@
-import Foundation
 import GatewayTestSupport
 import WidgetModel
 
@@ -31,73 +30,36 @@ final class CollectorProgram {
         var attributes: [String: String] { CollectorProgram.attributes(object["attributes"]) }
     }
 
-    private static let script = """
-        import http.server, json, ssl, sys, time
-        script = sys.argv[3:]
-        count = 0
-        class Collector(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    private static let handler = """
+            count = 0
             def do_POST(self):
-                global count
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
-                answer = script[min(count, len(script) - 1)]
-                count += 1
-                fields = {name.lower(): value for name, value in self.headers.items()}
-                print(json.dumps({"path": self.path, "fields": fields, "body": body,
-                                  "answer": answer}), flush=True)
+                body = self.body().decode()
+                answer = arguments[min(Handler.count, len(arguments) - 1)]
+                Handler.count += 1
+                say({"path": self.path, "fields": self.fields(), "body": body, "answer": answer})
                 if answer == "silence": time.sleep(3600)
-                self.send_response(int(answer))
-                content = b"{}"
-                self.send_header("content-type", "application/json")
-                if answer == "429": self.send_header("retry-after", "1")
-                self.send_header("content-length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-            def log_message(self, *arguments): pass
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-        server.daemon_threads = True
-        if sys.argv[1]:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(sys.argv[1], sys.argv[2])
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-        print(json.dumps({"port": server.server_address[1]}), flush=True)
-        server.serve_forever()
+                wait = {"retry_after": "1"} if answer == "429" else {}
+                self.answer(int(answer), b"{}", content_type="application/json", **wait)
         """
 
-    let port: Int64
-    private let program: TestProgram
+    private let server: PythonServer
+    var port: Int64 { server.port }
 
     /// - Parameters:
     ///   - answers: Statuses, or `silence`.
     ///   - certificate: The TLS certificate and its key; without it the connection is not
     ///     encrypted.
-    init(_ answers: [String] = ["200"], certificate: (String, key: String)? = nil) throws {
-        let file = try GatewayProcess.temporaryDirectory() + "/collector.py"
-        try Self.script.write(toFile: file, atomically: true, encoding: .utf8)
-        program = try TestProgram(
-            "/usr/bin/python3", [file, certificate?.0 ?? "", certificate?.key ?? ""] + answers)
-        guard let port = try program.json(line: 0)?["port"]?.integerValue else {
-            throw TestFailure("no collector: \(program.standardErrorTail)")
-        }
-        self.port = port
+    init(_ answers: [String] = ["200"], certificate: (file: String, key: String)? = nil) throws {
+        server = try PythonServer(Self.handler, certificate: certificate, arguments: answers)
     }
 
     /// Waits for a request and returns it.
     func request(_ index: Int) throws -> JSONObject {
-        guard let request = try program.json(line: index + 1) else {
-            throw TestFailure("not JSON: \(program.output)")
-        }
+        guard let request = try server.line(index + 1) else { throw TestFailure("not JSON") }
         return request
     }
 
-    /// The requests so far.
-    private var requests: [JSONObject] {
-        // The last line may be incomplete.
-        let lines = program.output.split(separator: "\n", omittingEmptySubsequences: false)
-        return lines.dropFirst().dropLast().compactMap {
-            try? JSONValue(parsing: Array($0.utf8)).objectValue
-        }
-    }
+    private var requests: [JSONObject] { server.lines }
 
     /// The number of requests so far.
     var requestCount: Int { requests.count }

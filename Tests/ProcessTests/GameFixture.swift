@@ -59,16 +59,7 @@ struct GameFixture {
         let token = try gateway.token(app: Self.app, scope: "client", sub: name)
         let answer = try gateway.http().register(
             name, app: Self.app, token: token,
-            [
-                "platform": "iOS",
-                "widgets": .array(
-                    characters.map { character in
-                        [
-                            "kind": "detail", "family": "systemSmall",
-                            "parameters": ["character": .string(character)],
-                        ]
-                    }),
-            ])
+            registration(showing: characters))
         guard answer.status == 201, let cursor = answer["cursor"]?.stringValue else {
             throw TestFailure(answer.text)
         }

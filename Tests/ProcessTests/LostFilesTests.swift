@@ -3,172 +3,165 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-extension ProcessTests {
-    /// Data directories with missing or damaged files: a start refuses them, and the doctor reports
-    /// it before.
-    @Suite struct LostFilesTests {
-        /// Damage to a data directory.
-        struct Damage: CustomTestStringConvertible, Sendable {
-            let testDescription: String
-            /// The text that the refusal must contain.
-            let named: String
-            /// Whether `--new` is the remedy.
-            let isLoss: Bool
-            let apply: @Sendable (_ data: String) throws -> Void
+/// Data directories with missing or damaged files: a start refuses them, and the doctor reports
+/// it before.
+@Suite(.alone) struct LostFilesTests {
+    /// Damage to a data directory.
+    struct Damage: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        /// The text that the refusal must contain.
+        let named: String
+        /// Whether `--new` is the remedy.
+        let isLoss: Bool
+        let apply: @Sendable (_ data: String) throws -> Void
 
-            init(
-                _ description: String, names named: String, isLoss: Bool = true,
-                _ apply: @escaping @Sendable (_ data: String) throws -> Void
-            ) {
-                (testDescription, self.named, self.isLoss, self.apply) = (
-                    description, named, isLoss, apply
-                )
-            }
+        init(
+            _ description: String, names named: String, isLoss: Bool = true,
+            _ apply: @escaping @Sendable (_ data: String) throws -> Void
+        ) {
+            (testDescription, self.named, self.isLoss, self.apply) = (
+                description, named, isLoss, apply
+            )
         }
+    }
 
-        private static func remove(_ path: String) throws {
-            try FileManager.default.removeItem(atPath: path)
+    private static func remove(_ path: String) throws {
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    private static func write(_ text: String, _ path: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    }
+
+    private static func key(in ring: String) throws -> String {
+        let names = try FileManager.default.contentsOfDirectory(atPath: ring)
+        return ring + "/" + (try #require(names.first { $0.hasSuffix(".pem") }))
+    }
+
+    private static func sql(_ data: String, _ statement: String) throws {
+        let run = try GatewayProcess.run(
+            [
+                "python3", "-c",
+                "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); "
+                    + "c.execute(sys.argv[2]); c.commit(); c.close()",
+                data + "/store.sqlite", statement,
+            ], program: "/usr/bin/env")
+        guard run.exit == .status(0) else { throw TestFailure(run.output) }
+    }
+
+    static let damages = [
+        Damage("no database", names: "store.sqlite") { try remove($0 + "/store.sqlite") },
+        Damage("an empty database", names: "store.sqlite") {
+            try write("", $0 + "/store.sqlite")
+        },
+        Damage("no database and no log", names: "store.sqlite") {
+            for name in try FileManager.default.contentsOfDirectory(atPath: $0)
+            where name.hasPrefix("store.") { try remove($0 + "/" + name) }
+        },
+        Damage("a log of zeros", names: "store.sqlite") {
+            let wal = URL(fileURLWithPath: $0 + "/store.sqlite-wal")
+            try Data(count: Data(contentsOf: wal).count).write(to: wal)
+        },
+        Damage("no keys", names: "keys/") { try remove($0 + "/keys") },
+        Damage("no manifest of keys", names: "keys/ring.json") {
+            try remove($0 + "/keys/ring.json")
+        },
+        Damage("no issuer", names: "issuer/") { try remove($0 + "/issuer") },
+        Damage("an empty manifest", names: "manifest of the key ring", isLoss: false) {
+            try write("", $0 + "/keys/ring.json")
+        },
+        Damage("a manifest cut short", names: "manifest of the key ring", isLoss: false) {
+            let path = $0 + "/issuer/ring.json"
+            try write(String(try String(contentsOfFile: path, encoding: .utf8).dropLast(9)), path)
+        },
+        Damage("a key is gone", names: ".pem", isLoss: false) {
+            try remove(key(in: $0 + "/keys"))
+        },
+        Damage("a key is garbage", names: "private key", isLoss: false) {
+            try write("garbage", key(in: $0 + "/issuer"))
+        },
+        Damage("a hole in the log", names: "gap", isLoss: false) {
+            try sql($0, "DELETE FROM log WHERE sequence = 3")
+        },
+        Damage("a catalog that is none", names: "a value is expected", isLoss: false) {
+            try sql($0, "UPDATE catalog SET payload = x'00112233'")
+        },
+        Damage("a registration that is none", names: "a value is expected", isLoss: false) {
+            try sql($0, "UPDATE registration SET payload = x'00112233'")
+        },
+        Damage("a change that is none", names: "a value is expected", isLoss: false) {
+            try sql($0, "UPDATE log SET payload = x'00112233' WHERE sequence = 4")
+        },
+        Damage("a database of a newer version", names: "newer version", isLoss: false) {
+            try sql($0, "INSERT INTO grdb_migrations VALUES ('999 from the future')")
+        },
+    ]
+
+    @Test(arguments: damages) func `what a start refuses, the doctor sees`(damage: Damage)
+        throws
+    {
+        let gateway = try GatewayProcess()
+        let game = try GameFixture(gateway)
+        _ = try game.client("phone", ["panda"])
+        try game.change(gateway.http(), ["panda", "owl", "bear"], run: "one")
+        func doctor() throws -> (exit: GatewayProcessExit, output: String) {
+            try GatewayProcess.timelinectl(["doctor", "--data", gateway.data])
         }
-
-        private static func write(_ text: String, _ path: String) throws {
-            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-        }
-
-        private static func key(in ring: String) throws -> String {
-            let names = try FileManager.default.contentsOfDirectory(atPath: ring)
-            return ring + "/" + (try #require(names.first { $0.hasSuffix(".pem") }))
-        }
-
-        private static func sql(_ data: String, _ statement: String) throws {
-            let run = try GatewayProcess.run(
-                [
-                    "python3", "-c",
-                    "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); "
-                        + "c.execute(sys.argv[2]); c.commit(); c.close()",
-                    data + "/store.sqlite", statement,
-                ], program: "/usr/bin/env")
-            guard run.exit == .status(0) else { throw TestFailure(run.output) }
-        }
-
-        static let damages = [
-            Damage("no database", names: "store.sqlite") { try remove($0 + "/store.sqlite") },
-            Damage("an empty database", names: "store.sqlite") {
-                try write("", $0 + "/store.sqlite")
-            },
-            Damage("no database and no log", names: "store.sqlite") {
-                for name in try FileManager.default.contentsOfDirectory(atPath: $0)
-                where name.hasPrefix("store.") { try remove($0 + "/" + name) }
-            },
-            Damage("a log of zeros", names: "store.sqlite") {
-                let wal = URL(fileURLWithPath: $0 + "/store.sqlite-wal")
-                try Data(count: Data(contentsOf: wal).count).write(to: wal)
-            },
-            Damage("no keys", names: "keys/") { try remove($0 + "/keys") },
-            Damage("no manifest of keys", names: "keys/ring.json") {
-                try remove($0 + "/keys/ring.json")
-            },
-            Damage("no issuer", names: "issuer/") { try remove($0 + "/issuer") },
-            Damage("an empty manifest", names: "manifest of the key ring", isLoss: false) {
-                try write("", $0 + "/keys/ring.json")
-            },
-            Damage("a manifest cut short", names: "manifest of the key ring", isLoss: false) {
-                let path = $0 + "/issuer/ring.json"
-                try write(
-                    String(try String(contentsOfFile: path, encoding: .utf8).dropLast(9)), path)
-            },
-            Damage("a key is gone", names: ".pem", isLoss: false) {
-                try remove(key(in: $0 + "/keys"))
-            },
-            Damage("a key is garbage", names: "private key", isLoss: false) {
-                try write("garbage", key(in: $0 + "/issuer"))
-            },
-            Damage("a hole in the log", names: "gap", isLoss: false) {
-                try sql($0, "DELETE FROM log WHERE sequence = 3")
-            },
-            Damage("a catalog that is none", names: "a value is expected", isLoss: false) {
-                try sql($0, "UPDATE catalog SET payload = x'00112233'")
-            },
-            Damage("a registration that is none", names: "a value is expected", isLoss: false) {
-                try sql($0, "UPDATE registration SET payload = x'00112233'")
-            },
-            Damage("a change that is none", names: "a value is expected", isLoss: false) {
-                try sql($0, "UPDATE log SET payload = x'00112233' WHERE sequence = 4")
-            },
-            Damage("a database of a newer version", names: "newer version", isLoss: false) {
-                try sql($0, "INSERT INTO grdb_migrations VALUES ('999 from the future')")
-            },
+        gateway.kill()
+        try damage.apply(gateway.data)
+        let sick = try doctor()
+        #expect(sick.exit == .status(1), "the doctor sees nothing: \(sick.output)")
+        #expect(sick.output.contains(damage.named), "\(sick.output)")
+        let arguments = [
+            "serve", "--data", gateway.data, "--listen", "127.0.0.1:0", "--admin",
+            "127.0.0.1:0",
         ]
+        let refused = try GatewayProcess.run(arguments)
+        #expect(refused.exit == .status(1), "it started: \(refused.output)")
+        #expect(refused.output.contains(damage.named), "\(refused.output)")
+        #expect(refused.output.contains("--new") == damage.isLoss)
+        guard damage.isLoss else { return }
+        let started = try TestProgram(
+            GatewayProcess.program(named: "timeline-gateway"), arguments + ["--new"])
+        #expect(started.waitForLine(prefix: "ready ") != nil, "\(started.standardErrorTail)")
+        #expect(started.standardErrorTail.contains("continuing without a missing part"))
+        started.kill()
+        // `--new` applied once: from now on the directory is like any other.
+        try gateway.start()
+        let well = try doctor()
+        #expect(!well.output.contains("missing"), "\(well.output)")
+    }
 
-        @Test(arguments: damages) func `what a start refuses, the doctor sees`(damage: Damage)
-            throws
-        {
-            let gateway = try GatewayProcess()
-            let game = try GameFixture(gateway)
-            _ = try game.client("phone", ["panda"])
-            try game.change(gateway.http(), ["panda", "owl", "bear"], run: "one")
-            func doctor() throws -> (exit: GatewayProcessExit, output: String) {
-                try GatewayProcess.run(
-                    ["doctor", "--data", gateway.data],
-                    program: GatewayProcess.program(named: "timelinectl"))
-            }
-            gateway.kill()
-            try damage.apply(gateway.data)
-            let sick = try doctor()
-            #expect(sick.exit == .status(1), "the doctor sees nothing: \(sick.output)")
-            #expect(sick.output.contains(damage.named), "\(sick.output)")
-            let arguments = [
+    @Test
+    func `a new directory starts without a word, in whatever state the first start broke off`()
+        throws
+    {
+        let data = try GatewayProcess.temporaryDirectory()
+        try Self.write("", data + "/store.sqlite")
+        let gateway = try GatewayProcess(data: data)
+        #expect(!gateway.standardErrorTail.contains("missing"))
+        let epoch = try GatewayProcess.run(["epoch", "new", "--data", data + "/none"])
+        #expect(epoch.exit == .status(1))
+        // An empty directory has no log in which an epoch could be opened.
+        let empty = try GatewayProcess.temporaryDirectory()
+        let refused = try GatewayProcess.run(["epoch", "new", "--data", empty])
+        #expect(refused.exit == .status(1) && refused.output.contains("store.sqlite"))
+    }
+
+    @Test func `keys whose manifest is lost sign on`() throws {
+        let gateway = try GatewayProcess()
+        let before = try gateway.http().request("GET", "/.well-known/jwks.json").text
+        gateway.terminate()
+        try Self.remove(gateway.data + "/keys/ring.json")
+        let started = try TestProgram(
+            GatewayProcess.program(named: "timeline-gateway"),
+            [
                 "serve", "--data", gateway.data, "--listen", "127.0.0.1:0", "--admin",
-                "127.0.0.1:0",
-            ]
-            let refused = try GatewayProcess.run(arguments)
-            #expect(refused.exit == .status(1), "it started: \(refused.output)")
-            #expect(refused.output.contains(damage.named), "\(refused.output)")
-            #expect(refused.output.contains("--new") == damage.isLoss)
-            guard damage.isLoss else { return }
-            let started = try TestProgram(
-                GatewayProcess.program(named: "timeline-gateway"), arguments + ["--new"])
-            #expect(started.waitForLine(prefix: "ready ") != nil, "\(started.standardErrorTail)")
-            #expect(started.standardErrorTail.contains("continuing without a missing part"))
-            started.kill()
-            // `--new` applied once: from now on the directory is like any other.
-            try gateway.start()
-            let well = try doctor()
-            #expect(!well.output.contains("missing"), "\(well.output)")
-        }
-
-        @Test
-        func `a new directory starts without a word, in whatever state the first start broke off`()
-            throws
-        {
-            let data = try GatewayProcess.temporaryDirectory()
-            defer { try? FileManager.default.removeItem(atPath: data) }
-            try Self.write("", data + "/store.sqlite")
-            let gateway = try GatewayProcess(data: data)
-            #expect(!gateway.standardErrorTail.contains("missing"))
-            let epoch = try GatewayProcess.run(["epoch", "new", "--data", data + "/none"])
-            #expect(epoch.exit == .status(1))
-            // An empty directory has no log in which an epoch could be opened.
-            let empty = try GatewayProcess.temporaryDirectory()
-            defer { try? FileManager.default.removeItem(atPath: empty) }
-            let refused = try GatewayProcess.run(["epoch", "new", "--data", empty])
-            #expect(refused.exit == .status(1) && refused.output.contains("store.sqlite"))
-        }
-
-        @Test func `keys whose manifest is lost sign on`() throws {
-            let gateway = try GatewayProcess()
-            let before = try gateway.http().request("GET", "/.well-known/jwks.json").text
-            gateway.terminate()
-            try Self.remove(gateway.data + "/keys/ring.json")
-            let started = try TestProgram(
-                GatewayProcess.program(named: "timeline-gateway"),
-                [
-                    "serve", "--data", gateway.data, "--listen", "127.0.0.1:0", "--admin",
-                    "127.0.0.1:0", "--new",
-                ])
-            #expect(started.waitForLine(prefix: "ready ") != nil, "\(started.standardErrorTail)")
-            started.kill()
-            try gateway.start()
-            #expect(try gateway.http().request("GET", "/.well-known/jwks.json").text == before)
-        }
+                "127.0.0.1:0", "--new",
+            ])
+        #expect(started.waitForLine(prefix: "ready ") != nil, "\(started.standardErrorTail)")
+        started.kill()
+        try gateway.start()
+        #expect(try gateway.http().request("GET", "/.well-known/jwks.json").text == before)
     }
 }

@@ -1,28 +1,57 @@
 import APNsSimulator
 import GatewayTestSupport
+import Synchronization
 import Testing
 
-/// Tests of whole gateways: one at a time, because each needs the machine to itself, and on threads
-/// of their own, because they block where tasks must not.
+/// Runs a test of whole gateways beside no other such test, because it needs the machine to itself,
+/// and on a thread of its own, because it blocks where tasks must not.
 ///
 /// A test of what only a process has starts a `GatewayProcess`: signals, its end, its files while it
 /// is down, its memory, its command line. All others start a `LocalGateway`.
-@Suite(.serialized, .ownThread) enum ProcessTests {}
+struct AloneTrait: SuiteTrait, TestTrait, TestScoping {
+    /// Hands the turn to those who wait for it in their order.
+    private final class Turns: Sendable {
+        private let state = Mutex<(isTaken: Bool, waiting: [CheckedContinuation<Void, Never>])>(
+            (false, []))
 
-/// Runs a test on a thread of its own instead of one of the few that all tests share.
-struct OwnThreadTrait: SuiteTrait, TestTrait, TestScoping {
+        func begin() async {
+            await withCheckedContinuation { continuation in
+                let isFree = state.withLock { state in
+                    if state.isTaken { state.waiting.append(continuation) }
+                    defer { state.isTaken = true }
+                    return !state.isTaken
+                }
+                if isFree { continuation.resume() }
+            }
+        }
+
+        func end() {
+            let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+                state.isTaken = !state.waiting.isEmpty
+                return state.isTaken ? state.waiting.removeFirst() : nil
+            }
+            next?.resume()
+        }
+    }
+
+    private static let turns = Turns()
+
     let isRecursive = true
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        // A suite that had the turn would keep it from its tests.
+        guard testCase != nil else { return try await function() }
+        await Self.turns.begin()
+        defer { Self.turns.end() }
         try await withTaskExecutorPreference(OwnThreadExecutor.shared) { try await function() }
     }
 }
 
-extension Trait where Self == OwnThreadTrait {
-    /// Allows the test to block its thread.
-    static var ownThread: Self { Self() }
+extension Trait where Self == AloneTrait {
+    /// Runs the test alone, and allows it to block its thread.
+    static var alone: Self { Self() }
 }
 
 extension GatewayConfiguration {

@@ -61,23 +61,7 @@ final class PushFixture: Sendable {
     ) throws {
         let answer = try (http ?? gateway.http()).register(
             client, app: Self.app, token: backend,
-            [
-                "platform": "iOS",
-                "widgets": .array(
-                    characters.map { character in
-                        [
-                            "kind": "detail", "family": "systemSmall",
-                            "parameters": ["character": .string(character)],
-                        ]
-                    }),
-                "delivery": [
-                    ["type": "stream"],
-                    [
-                        "type": "apns", "pushType": "widgets", "token": .string(token),
-                        "environment": "production",
-                    ],
-                ],
-            ])
+            registration(showing: characters, delivery: addresses(pushToken: token)))
         guard answer.status == 201 || answer.status == 200 else {
             throw TestFailure(answer.text)
         }

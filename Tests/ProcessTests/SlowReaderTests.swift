@@ -1,75 +1,70 @@
-import Foundation
 import GatewayTestSupport
 import Testing
 import WidgetModel
 
-extension ProcessTests {
-    /// A reader that stops reading delays no one but itself.
-    @Suite struct SlowReaderTests {
-        private static let heroes = (0..<200).map { "hero-\($0)" }
+/// A reader that stops reading delays no one but itself.
+@Suite(.alone) struct SlowReaderTests {
+    private static let heroes = (0..<200).map { "hero-\($0)" }
 
-        @Test(arguments: [TestHTTPVersion.one, .two])
-        func aStalledReaderIsCaughtUpAndOthersNeverWait(version: TestHTTPVersion) throws {
-            // A slow machine takes longer for what follows than a stream may stand still.
-            let configuration = try GatewayConfiguration(["streams: { stall: 1h }"])
-            defer { try? FileManager.default.removeItem(atPath: configuration.folder) }
-            let gateway = try GatewayProcess(
-                data: configuration.folder, configuration: configuration.file)
-            let game = try GameFixture(gateway)
-            let slow = try (0..<8).map { number in
-                let client = try game.client("slow-\(number)", Self.heroes)
-                return game.stream(client, version: version, receiveBufferBytes: 4_096)
-            }
-            let quick = game.stream(try game.client("quick", Self.heroes), version: version)
-            for stream in slow + [quick] { try #require(stream.head()?.status == 200) }
-            var slowHeard = slow.map { _ in Heard() }
-            for stream in slow { stream.stopReading() }
-            let http = gateway.http()
-            // Enough to overflow every buffer on the way: the kernel's alone hold megabytes.
-            var (rounds, resident, head) = (0, 0, UInt64(0))
-            var quickHeard = Heard()
-            while rounds < 90 {
-                head = try game.change(http, Self.heroes, run: "round-\(rounds)")
-                try quickHeard.read(quick, until: head)
-                rounds += 1
-                // The first rounds fill pools and caches that stay allocated.
-                if rounds == 45 { resident = gateway.residentBytes }
-                guard rounds % 15 == 0 else { continue }
-                // The kernel ends connections on which nothing is accepted for 40 s.
-                for (index, stream) in slow.enumerated() {
-                    stream.resumeReading()
-                    try slowHeard[index].readBlock(stream, of: head)
-                    stream.stopReading()
-                }
-            }
-            let grown = gateway.residentBytes - resident
-            #expect(grown < 16 << 20, "45 rounds with stalled readers took \(grown) bytes more")
-            #expect(
-                quickHeard.statements == rounds * Self.heroes.count, "said once for each change")
-            #expect(quickHeard.latest.count == Self.heroes.count)
-            let latest = quickHeard.latest
-            var statements = 0
-            for (stream, before) in zip(slow, slowHeard) {
-                stream.resumeReading()
-                var heard = before
-                try heard.read(stream, until: head)
-                statements = max(statements, heard.statements + heard.summaries)
-                for hero in Self.heroes {
-                    let told = max(heard.latest[hero] ?? 0, heard.latestOfAll)
-                    #expect(told >= latest[hero] ?? .max, "\(hero) changed and was not told")
-                }
-                #expect(heard.summaries > 0, "it never lagged: nothing was tested")
-            }
-            let all = rounds * Self.heroes.count
-            #expect(
-                statements < all,
-                "a stalled reader got all \(all) notifications: kept for it where?")
-            print(
-                "slow reader: \(version): \(rounds) rounds, memory grew by \(grown) bytes,",
-                "\(statements) of \(all) statements reached a stalled reader")
-            for stream in slow + [quick] { stream.close() }
-            #expect(gateway.terminate() == .status(0))
+    @Test(arguments: [TestHTTPVersion.one, .two])
+    func aStalledReaderIsCaughtUpAndOthersNeverWait(version: TestHTTPVersion) throws {
+        // A slow machine takes longer for what follows than a stream may stand still.
+        let configuration = try GatewayConfiguration(["streams: { stall: 1h }"])
+        let gateway = try GatewayProcess(
+            data: configuration.folder, configuration: configuration.file)
+        let game = try GameFixture(gateway)
+        let slow = try (0..<8).map { number in
+            let client = try game.client("slow-\(number)", Self.heroes)
+            return game.stream(client, version: version, receiveBufferBytes: 4_096)
         }
+        let quick = game.stream(try game.client("quick", Self.heroes), version: version)
+        for stream in slow + [quick] { try #require(stream.head()?.status == 200) }
+        var slowHeard = slow.map { _ in Heard() }
+        for stream in slow { stream.stopReading() }
+        let http = gateway.http()
+        // Enough to overflow every buffer on the way: the kernel's alone hold megabytes.
+        var (rounds, resident, head) = (0, 0, UInt64(0))
+        var quickHeard = Heard()
+        while rounds < 90 {
+            head = try game.change(http, Self.heroes, run: "round-\(rounds)")
+            try quickHeard.read(quick, until: head)
+            rounds += 1
+            // The first rounds fill pools and caches that stay allocated.
+            if rounds == 45 { resident = gateway.residentBytes }
+            guard rounds % 15 == 0 else { continue }
+            // The kernel ends connections on which nothing is accepted for 40 s.
+            for (index, stream) in slow.enumerated() {
+                stream.resumeReading()
+                try slowHeard[index].readBlock(stream, of: head)
+                stream.stopReading()
+            }
+        }
+        let grown = gateway.residentBytes - resident
+        #expect(grown < 16 << 20, "45 rounds with stalled readers took \(grown) bytes more")
+        #expect(quickHeard.statements == rounds * Self.heroes.count, "said once for each change")
+        #expect(quickHeard.latest.count == Self.heroes.count)
+        let latest = quickHeard.latest
+        var statements = 0
+        for (stream, before) in zip(slow, slowHeard) {
+            stream.resumeReading()
+            var heard = before
+            try heard.read(stream, until: head)
+            statements = max(statements, heard.statements + heard.summaries)
+            for hero in Self.heroes {
+                let told = max(heard.latest[hero] ?? 0, heard.latestOfAll)
+                #expect(told >= latest[hero] ?? .max, "\(hero) changed and was not told")
+            }
+            #expect(heard.summaries > 0, "it never lagged: nothing was tested")
+        }
+        let all = rounds * Self.heroes.count
+        #expect(
+            statements < all,
+            "a stalled reader got all \(all) notifications: kept for it where?")
+        print(
+            "slow reader: \(version): \(rounds) rounds, memory grew by \(grown) bytes,",
+            "\(statements) of \(all) statements reached a stalled reader")
+        for stream in slow + [quick] { stream.close() }
+        #expect(gateway.terminate() == .status(0))
     }
 }
 

@@ -46,9 +46,4 @@ struct WatchedGateway {
         try (lines + options).joined(separator: "\n")
             .write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
     }
-
-    func remove() {
-        gateway.kill()
-        try? FileManager.default.removeItem(atPath: folder)
-    }
 }

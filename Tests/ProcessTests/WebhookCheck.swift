@@ -11,7 +11,6 @@ enum WebhookCheck {
         _ fields: [String: String], body: String, key: String
     ) throws -> [Int] {
         let directory = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: directory) }
         let script = directory + "/verify.py"
         try Self.script.write(toFile: script, atomically: true, encoding: .utf8)
         try body.write(toFile: directory + "/body", atomically: true, encoding: .utf8)

@@ -39,9 +39,7 @@ private struct PillButtonStyle: ButtonStyle {
     init() throws { home = try Self.environment() }
 
     private static func environment(_ lock: DeviceLock = .unlocked) throws -> WidgetEnvironment {
-        try WidgetContextRules().environment(
-            of: status, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS),
-            state: WidgetDeviceState(lock: lock))
+        try status.environment(state: WidgetDeviceState(lock: lock))
     }
 
     @Test func aControlWhoseParameterHasNoValueIsNotDrawn() async throws {

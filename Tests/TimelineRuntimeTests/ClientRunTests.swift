@@ -109,12 +109,6 @@ final class CharacterProvider: AppIntentTimelineProvider {
             archive: archive, settings: settings)
     }
 
-    /// The Home Screen of an iPhone in use.
-    func home(_ widget: WidgetInfo) throws -> WidgetEnvironment {
-        try WidgetContextRules().environment(
-            of: widget, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
-    }
-
     @Test func aNotificationRebuildsOneWidgetAndIsAcknowledged() async throws {
         let client = try client()
         try await gateway.running(client) {
@@ -128,7 +122,8 @@ final class CharacterProvider: AppIntentTimelineProvider {
             let rebuilt = gateway.read { $0.rebuilt }
             #expect(rebuilt.count == 3)
             #expect(rebuilt.last?.objectValue?["parameters"] == ["character": "Unipony"])
-            let shown = try await client.timelines[unipony]?.node(at: .now, in: home(unipony))
+            let shown = try await client.timelines[unipony]?
+                .node(at: .now, in: unipony.environment())
             #expect(shown == WidgetNode(.text("Unipony 3")))
         }
     }
@@ -172,7 +167,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
             await gateway.wait { $0.resumptions.count == 2 }
             #expect(gateway.read { $0.resumptions[1] } == cursor(40).text)
             #expect(gateway.read { $0.registrations.count } == 1)
-            let shown = try await second.timelines[panda]?.node(at: .now, in: home(panda))
+            let shown = try await second.timelines[panda]?.node(at: .now, in: panda.environment())
             #expect(shown?.isText(of: "Power Panda") == true)
         }
         #expect(provider.builds.withLock { $0.count } == 2)
@@ -209,7 +204,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
     @Test(arguments: ["", "{}", #"{"version":9,"checksum":"","timeline":{}}"#, "cut"])
     func whatCannotBeReadIsAPlaceholderAndBuiltAgain(damage: String) async throws {
         try await gateway.running(try client(archive: archive)) {}
-        let home = try home(panda)
+        let home = try panda.environment()
         #expect(archive.node(of: panda, at: .now, in: home)?.isText(of: "Power Panda") == true)
         let file = URL(fileURLWithPath: archive.timelinePath(panda))
         let bytes = damage == "cut" ? try Data(contentsOf: file).dropLast(9) : Data(damage.utf8)
@@ -382,7 +377,7 @@ final class CharacterProvider: AppIntentTimelineProvider {
             #expect(await again.timelines.isEmpty)
             await again.set(lock: .unlocked)
             #expect(await again.timelines.count == 2)
-            #expect(try await again.shown(panda, in: home(panda)) != nil)
+            #expect(try await again.shown(panda, in: panda.environment()) != nil)
             try gateway.tell(claims([panda], sequence: 11), id: cursor(11))
             await gateway.wait { $0.rebuilt.count == 3 }
         }

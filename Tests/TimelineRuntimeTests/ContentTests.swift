@@ -24,9 +24,8 @@ private struct BalanceView: View {
         _ family: WidgetFamily = .systemSmall, at location: WidgetLocation = .homeScreen,
         _ state: WidgetDeviceState = WidgetDeviceState(), hasContent: Bool = true
     ) throws -> WidgetEnvironment {
-        try WidgetContextRules().environment(
-            of: WidgetInfo(kind: "k", family: family), with: WidgetTraits(), at: location,
-            on: WidgetDevice(.iOS), state: state, hasContent: hasContent)
+        try WidgetInfo(kind: "k", family: family)
+            .environment(at: location, state: state, hasContent: hasContent)
     }
 
     private func text(_ text: String) -> WidgetNode { WidgetNode(.text(text)) }

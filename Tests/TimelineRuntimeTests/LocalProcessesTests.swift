@@ -40,11 +40,6 @@ private struct TaskLabel: View {
 
     init() throws { gateway = try ScriptedGateway() }
 
-    private func environment() throws -> WidgetEnvironment {
-        try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
-    }
-
     /// The extension declares no intents: those of its controls are found when they are drawn.
     private func client(
         kind: String = "tasks", archive: ClientArchive? = nil, sharesClient: Bool = false,
@@ -118,7 +113,7 @@ private struct TaskLabel: View {
             #expect(mode as? Int == 0o600, "others could use the widgets")
             await #expect(throws: ProcessRefusal(description: "\(InteractionRefusal.notShown)")) {
                 try await connection.interact(
-                    with: IntentCall(TapIntent("another's")), of: info, in: environment())
+                    with: IntentCall(TapIntent("another's")), of: info, in: info.environment())
             }
             let intents = try WidgetDeclarations([])
             let app = try AppListener(archive: archive, intents: intents) { _ in }
@@ -185,8 +180,7 @@ private struct TaskLabel: View {
     @Test func whatIsShownFromAfarIsDrawnAndArchivedToo() async throws {
         var state = WidgetDeviceState()
         state.levelOfDetail = .simplified
-        let far = try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: .surface, on: WidgetDevice(.visionOS), state: state)
+        let far = try info.environment(at: .surface, on: WidgetDevice(.visionOS), state: state)
         try await running(try client(platform: "visionOS")) { connection in
             let shown = try await connection.interact(with: call, of: info, in: far)
             #expect(shown?.node.texts.first == "far")
@@ -230,7 +224,7 @@ private struct TaskLabel: View {
             }
         }
         try await running(try client()) { connection in
-            let shown = try await connection.interact(with: call, of: info, in: environment())
+            let shown = try await connection.interact(with: call, of: info, in: info.environment())
             #expect(performed() == 1)
             #expect(shown?.isUpdating == true)
         }

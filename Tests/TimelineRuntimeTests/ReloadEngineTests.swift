@@ -88,36 +88,6 @@ import WidgetModel
         #expect(engine.hear(of: [panda], at: 13) == [.saveBudgets, .build(panda)])
     }
 
-    @Test func onlyABuildThatBeganAfterAChangeWasHeardOfIncludesIt() {
-        var engine = runningEngine([panda, unipony])
-        engine.hear(of: [panda], at: 11)
-        #expect(engine.hear(of: [unipony], at: 12) == [.saveBudgets, .build(unipony)])
-        #expect(engine.hear(of: [panda], at: 12) == [], "it is built already")
-        #expect(engine.finish(panda) == [.save, .saveBudgets, .build(panda)])
-        #expect(engine.hear(of: [panda], at: 12) == [])
-        engine.handle(.idMoved(attempt: 1, cursor(12)))
-        engine.handle(.buildFailed(panda, reason: "no network"))
-        #expect(engine.records[.timeline(panda)]?.isStale == true)
-        #expect(engine.cursor == cursor(10), "a change was passed that is shown nowhere")
-    }
-
-    /// The log of another connection may have lost its end, so that 11 is another change there.
-    @Test func whatAnotherConnectionHeardIsNotCompared() {
-        var engine = runningEngine([panda])
-        engine.hear(of: [panda], at: 11)
-        engine.finish(panda)
-        engine.handle(.acknowledged)
-        engine.hear(of: [status], at: 20)
-        engine.handle(.reloadRequested(.all, .app))
-        engine.handle(.ended(attempt: 1, .closed))
-        let now = Duration.seconds(60)
-        engine.handle(.woke, now: now)
-        // A build that began before the connection ended counts no more than a finished one.
-        engine.handle(.opened(attempt: 2, resumedFrom: cursor(10)), now: now)
-        engine.hear(of: [panda], at: 11, attempt: 2, now: now)
-        #expect(engine.finish(panda, now: now).contains(.build(panda)))
-    }
-
     @Test func aProviderThatFailsIsAskedAgainAndHoldsTheCursorBack() throws {
         var engine = runningEngine([panda, status])
         engine.hear(of: [panda], at: 11)
@@ -276,59 +246,6 @@ import WidgetModel
         #expect(engine.handle(.idMoved(attempt: 1, cursor(51)), now: .seconds(301)) == [.save])
         #expect(engine.handle(.idMoved(attempt: 1, cursor(52)), now: .seconds(316)) == [])
         #expect(engine.cursor == cursor(52))
-    }
-
-    @Test func aGatewayThatLostItsTailIsBelievedInItsNewEpoch() {
-        var engine = runningEngine([panda])
-        engine.handle(.idMoved(attempt: 1, cursor(90, epoch: 4, nonce: 1)))
-        engine.handle(.ended(attempt: 1, .closed))
-        let now = Duration.seconds(60)
-        engine.handle(.woke, now: now)
-        // The gateway was restored from a time before epoch 4, and then opened an epoch 4 of its
-        // own.
-        let resumed = cursor(40, epoch: 4, nonce: 2)
-        let item = EngineItem.timeline(panda)
-        #expect(
-            engine.handle(.opened(attempt: 2, resumedFrom: resumed), now: now) == [
-                .save, .saveBudgets, .build(panda),
-            ])
-        #expect(engine.state.positions[item] == .init(cursor: resumed, awaitsBuild: true))
-        engine.finish(panda, now: now)
-        engine.handle(.notification(attempt: 2, claims(all: true, sequence: 40)), now: now)
-        engine.handle(.idMoved(attempt: 2, resumed), now: now)
-        engine.finish(panda, now: now)
-        #expect(engine.state.positions[item] == .init(cursor: resumed, awaitsBuild: false))
-    }
-
-    @Test func aBuildFromBeforeALogWasLostClaimsNothingOfTheNext() throws {
-        var engine = runningEngine([panda])
-        engine.hear(of: [panda], at: 11)
-        engine.handle(.idMoved(attempt: 1, cursor(101, epoch: 2, nonce: 1)))
-        engine.handle(.buildFailed(panda, reason: "no network"))
-        let wake = try #require(engine.nextWake)
-        #expect(engine.handle(.woke, now: wake).contains(.build(panda)))
-        // The gateway was restored from a time before its second epoch, and is now in another
-        // second one.
-        engine.handle(.configurationChanged(registration([panda, status])), now: wake)
-        engine.handle(.registered(cursor(105, epoch: 2, nonce: 2)), now: wake)
-        engine.finish(panda, now: wake)
-        #expect(
-            engine.state.positions[.timeline(panda)]
-                == .init(cursor: cursor(10), awaitsBuild: false))
-        #expect(engine.cursor == cursor(10))
-    }
-
-    @Test func aCursorThatMovedWhileAStreamWasOpenedIsNotTakenForTheOneAskedWith() {
-        var engine = runningEngine([panda])
-        engine.hear(of: [panda], at: 11)
-        engine.handle(.idMoved(attempt: 1, cursor(11, epoch: 2)))
-        engine.handle(.ended(attempt: 1, .closed))
-        let now = Duration.seconds(60)
-        engine.handle(.woke, now: now)
-        engine.finish(panda, now: now)
-        #expect(engine.cursor == cursor(11, epoch: 2))
-        let orders = engine.handle(.opened(attempt: 2, resumedFrom: cursor(10)), now: now)
-        #expect(orders == [], "resumed as asked, and everything was built again all the same")
     }
 
     @Test func retriesSpreadOverTheServersHintAndHonourRetryAfter() throws {

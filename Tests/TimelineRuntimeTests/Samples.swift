@@ -25,6 +25,18 @@ func character(_ name: String) -> WidgetInfo {
 /// The status widget of the sample game, which has no configuration.
 let status = WidgetInfo(kind: "com.mygame.game-status", family: .systemSmall)
 
+extension WidgetInfo {
+    /// Returns where the widget is shown: on the Home Screen of an iPhone in use, or elsewhere.
+    func environment(
+        at location: WidgetLocation = .homeScreen, on device: WidgetDevice = WidgetDevice(.iOS),
+        state: WidgetDeviceState = WidgetDeviceState(), hasContent: Bool = true
+    ) throws -> WidgetEnvironment {
+        try WidgetContextRules().environment(
+            of: self, with: WidgetTraits(), at: location, on: device, state: state,
+            hasContent: hasContent)
+    }
+}
+
 /// Returns a registration of these widgets and these recommendation sets.
 func registration(_ widgets: [WidgetInfo], sets: [RecommendationSet] = []) -> ClientRegistration {
     ClientRegistration(

@@ -208,9 +208,7 @@ private struct BridgeView: View {
     }
 
     private func lines(@ViewBuilder _ view: () -> some View) throws -> [String] {
-        try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS)
-        ).draw(view).drawing(at: .now).lines
+        try info.environment().draw(view).drawing(at: .now).lines
     }
 
     @Test func aTerminalShowsOfAStyleWhatItCan() throws {

@@ -21,8 +21,7 @@ private struct StatusEntry: TimelineEntry {
     private static func environment(
         _ location: WidgetLocation = .homeScreen, _ state: WidgetDeviceState = WidgetDeviceState()
     ) throws -> WidgetEnvironment {
-        try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: location, on: WidgetDevice(.iOS), state: state)
+        try info.environment(at: location, state: state)
     }
 
     private static func sample() throws -> TimelineArchive {

@@ -22,9 +22,7 @@ import WidgetModel
     private func environment(
         _ lock: DeviceLock = .unlocked, at location: WidgetLocation = .homeScreen
     ) throws -> WidgetEnvironment {
-        try WidgetContextRules().environment(
-            of: info, with: WidgetTraits(), at: location, on: WidgetDevice(.iOS),
-            state: WidgetDeviceState(lock: lock))
+        try info.environment(at: location, state: WidgetDeviceState(lock: lock))
     }
 
     private func client(
@@ -208,8 +206,7 @@ import WidgetModel
         let app = try TapApp([])
         let wide = WidgetInfo(kind: info.kind, family: .systemMedium)
         let client = try client(app: app, widgets: [info, wide])
-        let wideEnvironment = try WidgetContextRules().environment(
-            of: wide, with: WidgetTraits(), at: .homeScreen, on: WidgetDevice(.iOS))
+        let wideEnvironment = try wide.environment()
         try await gateway.running(client) {
             try await client.open(info, in: environment())
             // A small widget is one place to tap.

@@ -5,20 +5,6 @@ import TimelineGatewayClient
 import TimelineRuntime
 import WidgetModel
 
-private struct Number: TimelineEntry {
-    let date: Date
-}
-
-private struct NumberProvider: AsyncTimelineProvider {
-    func placeholder(in context: Context) -> Number { Number(date: .distantPast) }
-
-    func snapshot(in context: Context) async -> Number { Number(date: .now) }
-
-    func timeline(in context: Context) async throws -> Timeline<Number> {
-        Timeline(entries: [Number(date: .now)], policy: .never)
-    }
-}
-
 /// A gateway that is restored from a backup older than a registration: its clients register again,
 /// so that notifications include widgets placed since.
 @Suite(.serialized, .timeLimit(.minutes(30))) struct RestoredRegistrationTests {
@@ -69,37 +55,6 @@ private struct NumberProvider: AsyncTimelineProvider {
         }
 
         func registeredKinds() throws -> [String] { try backend.registeredKinds(of: "phone") }
-    }
-
-    @Test func theClientRegistersAgain() async throws {
-        let world = try World()
-
-        /// Runs the client of an app with these widgets once, from the archive of its previous run.
-        func refresh(_ kinds: [String]) async throws {
-            var configuration = try #require(
-                TimelineClientConfiguration(
-                    app: Self.app, client: "phone", platform: "iOS",
-                    widgets: kinds.map { WidgetInfo(kind: $0, family: .systemSmall) }))
-            configuration.mode = .poll(every: .seconds(900))
-            let connection = try world.backend.connection(of: "phone")
-            let client = TimelineClient(
-                configuration: configuration,
-                widgets: try WidgetDeclarations(
-                    Self.kinds.map { StaticConfiguration(kind: $0, provider: NumberProvider()) }),
-                connection: connection,
-                verifier: PublishedKeyVerifier(connection: connection, app: Self.app),
-                archive: ClientArchive(directory: world.place + "/archive"))
-            #expect(await client.refresh())
-        }
-
-        try await refresh(["first"])
-        try world.backUp()
-        try await refresh(["first", "second"])
-        #expect(try world.registeredKinds() == ["first", "second"])
-        try world.restore()
-        #expect(try world.registeredKinds() == ["first"])
-        try await refresh(["first", "second"])
-        #expect(try world.registeredKinds() == ["first", "second"])
     }
 
     @Test func theClientOfAWidgetExtensionRegistersAgain() async throws {

@@ -15,12 +15,7 @@ import WidgetModel
     }
 
     private static func faults(_ changes: JSONObject) -> [String] {
-        do throws(Faults) {
-            _ = try read(changes)
-            return []
-        } catch {
-            return error.list.map(\.place)
-        }
+        faultsFound { _ = try read(changes) }.map(\.place)
     }
 
     @Test func `a request is read with what it states, and otherwise with defaults`() throws {

@@ -4,6 +4,18 @@ import Testing
 @testable import CatalogModel
 @testable import WidgetModel
 
+/// Returns the faults for which a document is refused; none if it is read.
+func faultsFound(_ read: () throws -> Void) -> [Fault] {
+    do {
+        try read()
+    } catch let faults as Faults {
+        return faults.list
+    } catch {
+        Issue.record(error)
+    }
+    return []
+}
+
 @Suite struct CatalogTests {
     static func read(
         _ value: JSONValue, app: String? = CharacterGame.app, limits: Limits = Limits()
@@ -17,12 +29,7 @@ import Testing
             separator: original, omittingEmptySubsequences: false)
         try #require(pieces.count > 1, "\(original) is not in the sample")
         let changed = pieces[0] + text + pieces[1...].joined(separator: original)
-        do throws(Faults) {
-            _ = try read(JSONValue(yaml: String(changed)))
-            return []
-        } catch {
-            return error.list.map(\.description)
-        }
+        return faultsFound { _ = try read(JSONValue(yaml: String(changed))) }.map(\.description)
     }
 
     @Test func `the sample is read as written`() throws {
@@ -153,17 +160,13 @@ import Testing
                 ["kind": "k", "configuration": "static", "collapse": "x"],
             ],
         ]
-        do {
-            _ = try Self.read(catalog, app: "a")
-            Issue.record("accepted")
-        } catch {
-            #expect(
-                error.list.map(\.place) == [
-                    "widgets[0].kind", "widgets[0].configuration", "widgets[0].dependsOn[0].entity",
-                    "widgets[0].dependsOn[1].entity", "widgets[0].dependsOn[1].x",
-                    "widgets[1].collapse",
-                ])
-        }
+        let places = faultsFound { _ = try Self.read(catalog, app: "a") }.map(\.place)
+        #expect(
+            places == [
+                "widgets[0].kind", "widgets[0].configuration", "widgets[0].dependsOn[0].entity",
+                "widgets[0].dependsOn[1].entity", "widgets[0].dependsOn[1].x",
+                "widgets[1].collapse",
+            ])
     }
 
     static let activity: JSONValue = [
@@ -224,23 +227,16 @@ import Testing
         ] as [(JSONObject, String)])
     func `a fault of an activity is told with its place`(changes: JSONObject, fault: String) {
         let activity = Self.activity.merging(patch: .object(changes))
-        do throws(Faults) {
-            _ = try Self.read(Self.catalog([activity]), app: "a")
-            Issue.record("\(fault) was accepted")
-        } catch {
-            let faults = error.list.map(\.description)
-            #expect(faults.count == 1 && faults[0].hasPrefix("activities[0].\(fault)"), "\(faults)")
-        }
+        let faults = faultsFound { _ = try Self.read(Self.catalog([activity]), app: "a") }
+            .map(\.description)
+        #expect(faults.count == 1 && faults[0].hasPrefix("activities[0].\(fault)"), "\(faults)")
     }
 
     @Test func `kinds and types have one name space, one limit and one count of keys`() throws {
         func places(_ activities: JSONValue, _ limits: Limits = Limits()) -> [String] {
-            do throws(Faults) {
+            faultsFound {
                 _ = try Self.read(Self.catalog(activities), app: "a", limits: limits)
-                return []
-            } catch {
-                return error.list.map(\.place)
-            }
+            }.map(\.place)
         }
         let other = Self.activity.merging(patch: ["type": "Race"])
         #expect(places([Self.activity, other]) == [])

@@ -33,12 +33,9 @@ import Testing
     }
 
     static func faults(_ changes: JSONObject, limits: Limits = Limits()) -> [String] {
-        do {
+        faultsFound {
             _ = try read(document.merging(patch: .object(changes)), limits: limits)
-            return []
-        } catch {
-            return error.list.map(\.place)
-        }
+        }.map(\.place)
     }
 
     @Test func `a registration is read as written and reads back the same`() throws {
@@ -204,6 +201,23 @@ import Testing
                 ],
                 "delivery[0].environment"
             ),
+            (["activityStarts": [["type": "A"]]], "activityStarts[0].delivery"),
+            (
+                ["activityStarts": [["type": "A", "delivery": channel]]],
+                "activityStarts[0].delivery.channel"
+            ),
+            (["activityStarts": [["delivery": address()]]], "activityStarts[0].type"),
+            (
+                ["activityStarts": [start, ["type": "A", "delivery": address("01")]]],
+                "activityStarts[1].type"
+            ),
+            // An address of an activity is of nothing else.
+            (["delivery": [["type": "pigeon"], address()]], "delivery[1]"),
+            (
+                ["controls": [["kind": "c", "id": "7", "delivery": address()]]],
+                "controls[0].delivery"
+            ),
+            (["activities": [activity], "activityStarts": [start]], "activityStarts[0].delivery"),
         ] as [(JSONObject, String)])
     func `a fault is told with its place`(changes: JSONObject, place: String) {
         #expect(Self.faults(changes) == [place])
@@ -231,30 +245,7 @@ import Testing
     static let channel: JSONValue = [
         "type": "apns", "pushType": "liveactivity", "channel": "AAAA",
     ]
-
-    @Test(
-        arguments: [
-            ([["type": "A"]], "activityStarts[0].delivery"),
-            ([["type": "A", "delivery": channel]], "activityStarts[0].delivery.channel"),
-            ([["delivery": address()]], "activityStarts[0].type"),
-            (
-                [["type": "A", "delivery": address()], ["type": "A", "delivery": address("01")]],
-                "activityStarts[1].type"
-            ),
-        ] as [([JSONValue], String)])
-    func `a fault of a start is told with its place`(starts: [JSONValue], place: String) {
-        #expect(Self.faults(["activityStarts": .array(starts)]) == [place])
-    }
-
-    @Test func `an address of an activity is of nothing else`() {
-        #expect(Self.faults(["delivery": [["type": "pigeon"], Self.address()]]) == ["delivery[1]"])
-        let control: JSONValue = ["kind": "c", "id": "7", "delivery": Self.address()]
-        #expect(Self.faults(["controls": [control]]) == ["controls[0].delivery"])
-        let start: JSONValue = ["type": "A", "delivery": Self.address()]
-        #expect(
-            Self.faults(["activities": [Self.activity], "activityStarts": [start]])
-                == ["activityStarts[0].delivery"])
-    }
+    static let start: JSONValue = ["type": "A", "delivery": address()]
 
     @Test(
         arguments: [
@@ -386,13 +377,6 @@ import Testing
     ])
     func `identifiers are what may stand in a URL`(text: String, isValid: Bool) {
         #expect(Identifier.isValid(text) == isValid)
-    }
-
-    @Test func `the nearest name is offered when it is near`() {
-        #expect("helthLevel".nearest(of: ["avatar", "healthLevel"]) == "healthLevel")
-        #expect("HEALTHLEVEL".nearest(of: ["healthLevel"]) == "healthLevel")
-        #expect("zzz".nearest(of: ["avatar"]) == nil && "a".nearest(of: []) == nil)
-        #expect(String(repeating: "x", count: 10_000).nearest(of: ["x"]) == nil)
     }
 
     @Test func `the address of a broadcast channel has its id in place of a token`() throws {

@@ -20,17 +20,11 @@ package final class AppsPage: Sendable {
 
     private let sampler: OverviewSampler
     private let explainer: Explainer
-    private let catalogs: AppCatalogs
-    private let registry: Registry
-    private let clock: GatewayClock
+    private let engine: Engine
     private let state = Mutex<(apps: [String: AppSnapshot], due: Int64)>(([:], 0))
 
-    package init(
-        sampler: OverviewSampler, explainer: Explainer, catalogs: AppCatalogs, registry: Registry,
-        clock: GatewayClock
-    ) {
-        (self.sampler, self.explainer) = (sampler, explainer)
-        (self.catalogs, self.registry, self.clock) = (catalogs, registry, clock)
+    package init(sampler: OverviewSampler, explainer: Explainer, engine: Engine) {
+        (self.sampler, self.explainer, self.engine) = (sampler, explainer, engine)
     }
 
     /// Returns every app that has a catalog, with its kinds.
@@ -39,7 +33,7 @@ package final class AppsPage: Sendable {
         let (kinds, looks) = (sampler.kinds(), state.withLock { $0.apps })
         let needless = sampler.page.metrics.registry.counts(of: .needlessReloads, by: 0)
         var list = AppList()
-        list.apps = catalogs.ruleSets.map { ruleSet in
+        list.apps = engine.catalogs.ruleSets.map { ruleSet in
             let look = looks[ruleSet.catalog.app] ?? AppSnapshot()
             return Self.status(ruleSet, look, kinds, needless: needless)
         }
@@ -50,7 +44,7 @@ package final class AppsPage: Sendable {
 
     /// Counts and checks clients again if that is due; concurrent callers get the previous results.
     private func look() async {
-        let now = clock.now()
+        let now = engine.clock.now()
         let isDue = state.withLock { state in
             guard state.due <= now else { return false }
             state.due = now + Self.patience
@@ -70,16 +64,16 @@ package final class AppsPage: Sendable {
             }
         }
         let seen = looks
-        state.withLock { $0 = (seen, clock.now() + Self.patience) }
+        state.withLock { $0 = (seen, engine.clock.now() + Self.patience) }
     }
 
     private func statusCounts() async -> [String: AppSnapshot] {
         let ruleSets = Dictionary(
-            catalogs.ruleSets.map { ($0.catalog.app, $0) }, uniquingKeysWith: { $1 })
+            engine.catalogs.ruleSets.map { ($0.catalog.app, $0) }, uniquingKeysWith: { $1 })
         var random = SystemRandomNumberGenerator()
         var looks = ruleSets.mapValues { AppSnapshot(statusCounts: AppCensus($0)) }
         for part in 0..<Registry.partCount {
-            registry.look(part: part) { key, record in
+            engine.registry.look(part: part) { key, record in
                 looks[key.app]?.statusCounts.count(key, record, using: &random)
             }
             await Task.yield()

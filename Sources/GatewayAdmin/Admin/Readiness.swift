@@ -28,22 +28,20 @@ package final class Readiness: Sendable {
     package var wasServing: Bool { state.withLock { $0.wasServing } }
 
     /// Returns the parts that fail now.
-    func verdict(
-        records: SQLiteStore, leader: (any LogLeader)?, loops: ShardLoops, push: PushLoop?,
-        certificateEnds: Int64, clock: GatewayClock
-    ) -> Health.Verdict {
+    func verdict(of engine: Engine, certificateEnds: Int64) -> Health.Verdict {
         // The head first: entries accepted in the meantime must not look like a lag.
-        let figures = records.figures
-        let loops = loops.all.map(\.position).min() ?? 0
-        let pushes = push?.position
-        let (now, wallSeconds) = (clock.now(), clock.wallSeconds())
+        let figures = engine.store.figures
+        let loops = engine.loops.all.map(\.position).min() ?? 0
+        let pushes = engine.push?.position
+        let (now, wallSeconds) = (engine.clock.now(), engine.clock.wallSeconds())
         return state.withLock { state in
             state.health.judge(
                 Health.Snapshot(
                     isServing: state.isServing, head: figures.head, loops: loops, pushes: pushes,
                     commits: UInt64(max(0, figures.commits)),
                     failedCommits: UInt64(max(0, figures.failedCommits)),
-                    isDiskRefusing: figures.isRefusingWrites || leader?.state.objection != nil,
+                    isDiskRefusing: figures.isRefusingWrites
+                        || engine.leader?.state.objection != nil,
                     waitingWrites: figures.waitingJobs, certificateEnds: certificateEnds),
                 now: now, wallSeconds: wallSeconds)
         }

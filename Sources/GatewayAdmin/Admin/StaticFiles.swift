@@ -4,7 +4,6 @@ import NIOHTTP1
 
 /// The files of the dashboard, embedded in the program.
 enum StaticFiles {
-    /// A file of the dashboard.
     struct File: Sendable {
         let contentType: String
         let bytes: [UInt8]
@@ -19,7 +18,6 @@ enum StaticFiles {
 
     private static let script = "text/javascript; charset=utf-8"
 
-    /// All files, by path.
     static let files: [String: File] = [
         "/": File("text/html; charset=utf-8", PackageResources.index_html),
         "/app.css": File("text/css; charset=utf-8", PackageResources.app_css),
@@ -38,7 +36,6 @@ enum StaticFiles {
         "/words.js": File(script, PackageResources.words_js),
     ]
 
-    /// Returns the response to a request for a file.
     static func answer(_ file: File) -> RouteResponse {
         RouteResponse(
             .ok,

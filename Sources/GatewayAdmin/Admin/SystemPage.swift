@@ -41,7 +41,7 @@ package struct SystemPage: Sendable {
     var document: SystemStatus {
         let configuration = configuration()
         var status = SystemStatus()
-        status.time = timestamp(page.clock.wallMilliseconds())
+        status.time = timestamp(page.engine.clock.wallMilliseconds())
         status.version = BuildInformation.document
         status.keys = page.keys.standings.map(\.document)
         status.certificateEnds = Self.text(page.certificateEnds())
@@ -54,7 +54,7 @@ package struct SystemPage: Sendable {
         status.limits = configuration.limits
         status.node = node(configuration)
         status.log = log
-        status.windows = (page.loops.all.first?.figures.windows ?? []).map {
+        status.windows = (page.engine.loops.all.first?.figures.windows ?? []).map {
             var window = SystemStatus.Window()
             (window.app, window.floor) = ($0.app, $0.floor)
             (window.keys, window.keysMax) = ($0.keys, $0.keysMax)
@@ -74,8 +74,8 @@ package struct SystemPage: Sendable {
         node.admin = configuration.admin.description
         node.adminIsTLS = !configuration.admin.isLoopback
         node.development = configuration.isDevelopment
-        node.positions = page.loops.all.map(\.position)
-        node.streams = page.loops.openStreams
+        node.positions = page.engine.loops.all.map(\.position)
+        node.streams = page.engine.loops.openStreams
         node.started = timestamp(Int64(process.startSeconds * 1000))
         node.cpuSeconds = process.cpuSeconds
         node.residentBytes = process.residentBytes
@@ -85,7 +85,7 @@ package struct SystemPage: Sendable {
     }
 
     private var log: SystemStatus.Log {
-        let figures = page.records.figures
+        let figures = page.engine.store.figures
         var log = SystemStatus.Log()
         (log.head, log.floor) = (figures.head, figures.floor)
         (log.commits, log.failedCommits) = (figures.commits, figures.failedCommits)

@@ -44,7 +44,6 @@ struct HealthSnapshot: Sendable {
     /// The seconds until the certificate that identifies an app to APNs expires; negative after
     /// that.
     var pushCertificates: [String: Int64] = [:]
-    /// The current sample.
     var now: OverviewSample
     /// The counts of the last minutes.
     var recent = OverviewSample.Counts()

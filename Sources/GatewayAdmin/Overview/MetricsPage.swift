@@ -10,13 +10,8 @@ import OpenTelemetry
 
 /// The page of metrics: the counters, and values read from where they are kept.
 package struct MetricsPage: Sendable {
+    let engine: Engine
     let metrics: GatewayMetrics
-    let records: SQLiteStore
-    let registry: Registry
-    let cursors: CursorCodec
-    let clock: GatewayClock
-    let loops: ShardLoops
-    let push: PushLoop?
     let signer: NotificationSigner
     let keys: KeyService
     let tlsCounters: TLSCounters
@@ -27,26 +22,17 @@ package struct MetricsPage: Sendable {
     let unconfirmed: StalenessScanner
     let requestLimits: RequestLimits
     let spans: @Sendable () -> SpanBatcher.Counts
-    /// `nil` if no other gateway shares the log.
-    let leader: (any LogLeader)?
 
     package init(
-        metrics: GatewayMetrics, records: SQLiteStore, registry: Registry,
-        cursors: CursorCodec,
-        clock: GatewayClock, loops: ShardLoops, push: PushLoop?, signer: NotificationSigner,
-        keys: KeyService, tlsCounters: TLSCounters, connections: ConnectionLimit,
+        engine: Engine, metrics: GatewayMetrics, signer: NotificationSigner, keys: KeyService,
+        tlsCounters: TLSCounters, connections: ConnectionLimit,
         certificateEnds: @escaping @Sendable () -> Date,
         pushCertificateEnds: @escaping @Sendable () -> [String: Date],
         unconfirmed: StalenessScanner, requestLimits: RequestLimits,
-        spans: @escaping @Sendable () -> SpanBatcher.Counts, leader: (any LogLeader)?
+        spans: @escaping @Sendable () -> SpanBatcher.Counts
     ) {
+        self.engine = engine
         self.metrics = metrics
-        self.records = records
-        self.registry = registry
-        self.cursors = cursors
-        self.clock = clock
-        self.loops = loops
-        self.push = push
         self.signer = signer
         self.keys = keys
         self.tlsCounters = tlsCounters
@@ -56,13 +42,12 @@ package struct MetricsPage: Sendable {
         self.unconfirmed = unconfirmed
         self.requestLimits = requestLimits
         self.spans = spans
-        self.leader = leader
     }
 
     /// Returns the page with the present values.
     func text(_ format: ExpositionFormat) async -> String {
         // A gateway without pushes must not wait for its database here.
-        let tokens = push == nil ? [] : try? await records.providerTokens()
+        let tokens = engine.push == nil ? [] : try? await engine.store.providerTokens()
         return metrics.registry.page(format) { samples in
             streams(&samples)
             log(&samples)
@@ -77,20 +62,20 @@ package struct MetricsPage: Sendable {
     }
 
     private func streams(_ samples: inout Samples) {
-        let figures = loops.all.map(\.figures)
-        samples.gauge(.clients, is: Double(registry.count))
-        samples.gauge(.streams, is: Double(loops.openStreams))
+        let figures = engine.loops.all.map(\.figures)
+        samples.gauge(.clients, is: Double(engine.registry.count))
+        samples.gauge(.streams, is: Double(engine.loops.openStreams))
         samples.gauge(.streamsLagging, is: Double(figures.reduce(0) { $0 + $1.lagging }))
         samples.count(.collapsed, is: figures.reduce(0) { $0 &+ $1.collapsed })
         samples.count(.signatures, is: signer.signatures.value)
-        samples.count(.cursorsAhead, is: cursors.aheadCount)
+        samples.count(.cursorsAhead, is: engine.cursors.aheadCount)
     }
 
     private func log(_ samples: inout Samples) {
-        let figures = records.figures
+        let figures = engine.store.figures
         samples.gauge(.logHead, is: Double(figures.head))
         samples.gauge(.logFloor, is: Double(figures.floor))
-        samples.gauge(.shardPosition, is: Double(loops.all.map(\.position).min() ?? 0))
+        samples.gauge(.shardPosition, is: Double(engine.loops.all.map(\.position).min() ?? 0))
         samples.count(.commitTotal, is: UInt64(max(0, figures.commits)))
         samples.count(.commitFailures, is: UInt64(max(0, figures.failedCommits)))
         samples.count(.jobsRefused, is: UInt64(max(0, figures.refusedJobs)))
@@ -98,8 +83,8 @@ package struct MetricsPage: Sendable {
         samples.gauge(.requestBytesInWork, is: Double(requestLimits.bytesInWork))
         samples.gauge(.databaseBytes, is: Double(figures.databaseBytes))
         samples.gauge(.walBytes, is: Double(figures.walBytes))
-        samples.gauge(.leads, is: leader?.isHere ?? true ? 1 : 0)
-        if let state = leader?.state {
+        samples.gauge(.leads, is: engine.leader?.isHere ?? true ? 1 : 0)
+        if let state = engine.leader?.state {
             samples.gauge(.leaderGeneration, is: Double(state.generation))
             samples.gauge(.leaderReached, is: state.silence == nil ? 1 : 0)
         }
@@ -107,7 +92,7 @@ package struct MetricsPage: Sendable {
 
     /// Samples the registrations and log bytes of each app, largest first.
     private func usage(_ samples: inout Samples) {
-        let usage = records.usage
+        let usage = engine.store.usage
         for (app, usage) in usage.apps(byMost: \.clients) {
             samples.gauge(.appClients, app, is: Double(usage.clients))
         }
@@ -118,8 +103,8 @@ package struct MetricsPage: Sendable {
 
     /// Samples, for each app, the fullest window among the event loops.
     private func versions(_ samples: inout Samples) {
-        let head = records.head
-        let windows = Dictionary(grouping: loops.all.flatMap(\.figures.windows), by: \.app)
+        let head = engine.store.head
+        let windows = Dictionary(grouping: engine.loops.all.flatMap(\.figures.windows), by: \.app)
         for (app, windows) in windows.sorted(by: { $0.key < $1.key }) {
             let floor = windows.map(\.floor).max() ?? 0
             samples.gauge(.versionKeys, app, is: Double(windows.map(\.keys).max() ?? 0))
@@ -129,7 +114,7 @@ package struct MetricsPage: Sendable {
     }
 
     private func unconfirmed(_ samples: inout Samples) {
-        let now = clock.wallMilliseconds()
+        let now = engine.clock.wallMilliseconds()
         func age(_ time: Int64?) -> Double { time.map { Double(max(0, now - $0)) / 1000 } ?? 0 }
         for (app, oldest) in unconfirmed.oldest.sorted(by: { $0.key < $1.key }) {
             samples.gauge(.oldestUnconfirmed, app, "connected", is: age(oldest.connected))
@@ -138,8 +123,7 @@ package struct MetricsPage: Sendable {
     }
 
     private func pushes(_ samples: inout Samples, _ tokens: [ProviderTokenRow]) {
-        guard let push else { return }
-        let standings = push.standings
+        guard let standings = engine.push?.standings else { return }
         for (state, count) in [
             ("confirmed", standings.confirmed), ("told", standings.told),
             ("under_way", standings.underWay), ("withheld", standings.withheld),
@@ -148,7 +132,7 @@ package struct MetricsPage: Sendable {
         ] {
             samples.gauge(.pushStandings, state, is: Double(count))
         }
-        let now = clock.wallSeconds()
+        let now = engine.clock.wallSeconds()
         for token in tokens {
             samples.gauge(
                 .providerTokenAge, token.issuer, is: Double(max(0, now - token.issuedAt)))
@@ -185,7 +169,7 @@ package struct MetricsPage: Sendable {
         }
         samples.gauge(
             .signingKeyAge,
-            is: Double(max(0, clock.wallSeconds() - keys.notificationKeySince)))
+            is: Double(max(0, engine.clock.wallSeconds() - keys.notificationKeySince)))
     }
 
     private func spans(_ samples: inout Samples) {

@@ -88,9 +88,8 @@ package final class OverviewSampler: Service {
     /// The parts that fail now.
     var verdict: Health.Verdict {
         readiness.verdict(
-            records: page.records, leader: page.leader, loops: page.loops, push: page.push,
-            certificateEnds: Int64(page.certificateEnds().timeIntervalSince1970),
-            clock: page.clock)
+            of: page.engine,
+            certificateEnds: Int64(page.certificateEnds().timeIntervalSince1970))
     }
 
     private func sample() -> OverviewSample {
@@ -105,9 +104,9 @@ package final class OverviewSampler: Service {
                 }
             }
         }
-        let figures = page.records.figures
+        let figures = page.engine.store.figures
         var sample = OverviewSample(
-            at: page.clock.wallMilliseconds(), decided: whole(.freshnessDecided),
+            at: page.engine.clock.wallMilliseconds(), decided: whole(.freshnessDecided),
             commitSeconds: whole(.commitSeconds))
         sample.sent = byChannel(.freshnessSent)
         sample.confirmed = byChannel(.freshnessConfirmed)
@@ -115,13 +114,13 @@ package final class OverviewSampler: Service {
         sample.counts.commits = UInt64(max(0, figures.commits))
         sample.counts.commitFailures = UInt64(max(0, figures.failedCommits))
         sample.counts.writesRefused = UInt64(max(0, figures.refusedJobs))
-        sample.clients = page.registry.count
-        sample.streams = page.loops.openStreams
-        sample.lagging = page.loops.all.reduce(0) { $0 + $1.figures.lagging }
+        sample.clients = page.engine.registry.count
+        sample.streams = page.engine.loops.openStreams
+        sample.lagging = page.engine.loops.all.reduce(0) { $0 + $1.figures.lagging }
         sample.connectionWaits = page.connections.waits
-        sample.standings = page.push?.standings
+        sample.standings = page.engine.push?.standings
         (sample.head, sample.floor) = (figures.head, figures.floor)
-        sample.applied = page.loops.all.map(\.position).min() ?? 0
+        sample.applied = page.engine.loops.all.map(\.position).min() ?? 0
         sample.waitingWrites = figures.waitingJobs
         (sample.databaseBytes, sample.walBytes) = (figures.databaseBytes, figures.walBytes)
         return sample
@@ -140,7 +139,7 @@ package final class OverviewSampler: Service {
         counts.pushesSent = pushes["sent"] ?? 0
         let skipped = pushes["skipped"] ?? 0
         counts.pushesFailed = pushes.values.reduce(0, &+) &- counts.pushesSent &- skipped
-        counts.cursorsAhead = page.cursors.aheadCount
+        counts.cursorsAhead = page.engine.cursors.aheadCount
         return counts
     }
 
@@ -184,7 +183,7 @@ package final class OverviewSampler: Service {
                 Int64($0.timeIntervalSince1970) - now.at / 1000
             }, now: now, recent: counts, sent: sent, windows: windows)
         look.configurationFaults = configurationFaults()
-        look.cluster = page.leader?.state
+        look.cluster = page.engine.leader?.state
         look.connectionWaits = now.connectionWaits - (recent?.connectionWaits ?? 0)
         var overview = Overview()
         overview.time = timestamp(now.at)
@@ -212,7 +211,7 @@ package final class OverviewSampler: Service {
         overview.log.waitingWrites = now.waitingWrites
         overview.log.databaseBytes = now.databaseBytes
         overview.log.walBytes = now.walBytes
-        overview.cluster = page.leader.map { leader in
+        overview.cluster = page.engine.leader.map { leader in
             var cluster = Overview.Cluster()
             let state = leader.state
             (cluster.leads, cluster.leader) = (leader.isHere, state.leader)
@@ -233,8 +232,8 @@ package final class OverviewSampler: Service {
     }
 
     private var windows: [HealthSnapshot.Window] {
-        let head = page.records.head
-        return Dictionary(grouping: page.loops.all.flatMap(\.figures.windows), by: \.app)
+        let head = page.engine.store.head
+        return Dictionary(grouping: page.engine.loops.all.flatMap(\.figures.windows), by: \.app)
             .sorted { $0.key < $1.key }.map { app, windows in
                 let floor = windows.map(\.floor).max() ?? 0
                 return HealthSnapshot.Window(

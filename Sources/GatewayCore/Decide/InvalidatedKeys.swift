@@ -25,7 +25,6 @@ package struct InvalidatedKeys: Sendable, Collection {
     private var lastBytes = 0
     /// Whether the last key was begun and not ended.
     private var isOpen = false
-    /// The number of keys.
     package private(set) var count = 0
 
     /// The properties of a key besides its hash, in one word.
@@ -59,7 +58,6 @@ package struct InvalidatedKeys: Sendable, Collection {
         Index(word: index.word + Head(words[index.word + 1]).stride)
     }
 
-    /// Returns the key at `index`.
     package subscript(index: Index) -> InvalidatedKey {
         InvalidatedKey(
             rule: Head(words[index.word + 1]).slot, values: withEncoded(index) { $0.values })

@@ -28,7 +28,6 @@ package struct InvalidationTarget: Sendable, Hashable {
         parameters.first.flatMap { $0.name.isEmpty ? $0.value : nil }
     }
 
-    /// Returns whether it includes an activity.
     fileprivate func includes(_ one: RegisteredActivity) -> Bool {
         target == .activity
             && ReloadNotification.Reload(kind: kind, parameters: parameters)

@@ -41,7 +41,6 @@ struct KeyTable<Element: Sendable>: Sendable {
 
     func hash(of number: Int) -> UInt64 { keys[number].hash }
 
-    /// The element of a key by its number.
     subscript(number: Int) -> Element {
         _read { yield keys[number].element }
         _modify { yield &keys[number].element }

@@ -24,7 +24,6 @@ package struct UsageTable: Sendable, Equatable {
 
     package init() {}
 
-    /// Returns the usage of an app.
     package subscript(app: String) -> AppUsage { usages[app] ?? AppUsage() }
 
     /// Adds a change to the usage of an app. An app that uses nothing takes no memory.

@@ -88,9 +88,7 @@ package final class APNsChannels: Sendable {
             if let client { return client }
             var configuration = CurlClient.Configuration(name: "channels")
             configuration.trust = settings.trust
-            configuration.identity = settings.identity.map {
-                (certificate: $0.certificate, key: $0.key)
-            }
+            configuration.identity = settings.identity
             let made = try CurlClient(configuration)
             client = made
             return made

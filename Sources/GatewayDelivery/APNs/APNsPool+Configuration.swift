@@ -10,8 +10,9 @@ extension APNsPool {
         package enum Credential: Sendable {
             /// Provider tokens signed with a key.
             case key(Key)
-            /// A certificate, which itself names its topics.
-            case certificate(APNsIdentity)
+            /// A certificate, which itself names its topics, followed by the intermediate
+            /// certificates up to its root, and its private key, not encrypted; both in PEM.
+            case certificate([UInt8], key: [UInt8])
         }
 
         /// A team's key.
@@ -65,8 +66,9 @@ extension APNsPool {
             if case .key = credential { true } else { false }
         }
 
-        var identity: APNsIdentity? {
-            if case .certificate(let identity) = credential { identity } else { nil }
+        var identity: (certificate: [UInt8], key: [UInt8])? {
+            guard case .certificate(let certificate, let key) = credential else { return nil }
+            return (certificate: certificate, key: key)
         }
 
         var terms: ConnectionScheduler.Terms {

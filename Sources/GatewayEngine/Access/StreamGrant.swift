@@ -6,7 +6,6 @@ import GatewaySigning
 /// may have passed. So the code that opens a stream checks again; that costs the comparison of two
 /// numbers unless the policy changed.
 package struct StreamGrant: Sendable {
-    /// The token that admitted it.
     let token: VerifiedToken
     /// The revision in force before the token was judged.
     private let revision: UInt64

@@ -95,7 +95,6 @@ package final class ClientDirectory: Sendable {
         return faults
     }
 
-    /// The result of a registration.
     package struct RegistrationOutcome: Sendable {
         package let isNew: Bool
         /// The lowest position at which a shard applied it.

@@ -187,7 +187,6 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Returns the channel that notifies a client.
     func channel(_ key: ClientKey) -> DeliveryChannel {
         withPart(of: key) { $0.hasStream(key) ? .stream : .poll }
     }
@@ -267,11 +266,9 @@ package final class Registry: Sendable {
     struct Seen: Sendable {
         let record: ClientRecord
         let hearing: DeliveryProgress
-        /// The loops of its streams.
         let loops: [LoopIndex]
         /// The other gateways at which it has streams.
         let nodes: [String]
-        /// The number of its open streams.
         let streams: Int
         /// The time at which it was last seen, in milliseconds since 1970; 0 if unknown. A client
         /// with a stream is seen all the time.

@@ -14,7 +14,6 @@ package final class ShardReceipts: Sendable {
         state = Mutex(State(missing: count))
     }
 
-    /// Records that a shard applied it at this position.
     func record(_ position: UInt64) {
         let (waiter, lowest) = state.withLock {
             state -> (CheckedContinuation<UInt64, Never>?, UInt64) in

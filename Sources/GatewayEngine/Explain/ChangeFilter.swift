@@ -7,7 +7,6 @@ package struct ChangeFilter: Sendable, Equatable {
     package var entityID: String?
     /// A kind that has a key which the change invalidates.
     package var kind: String?
-    /// The source of the event.
     package var source: String?
     /// Whether only changes that match no rule are meant.
     package var isUnmatchedOnly = false

@@ -43,7 +43,6 @@ package final class ExplainTurns: Sendable {
         }
     }
 
-    /// The number of waiting callers.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Gives the turn to the next caller.

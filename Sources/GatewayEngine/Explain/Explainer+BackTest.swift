@@ -27,13 +27,15 @@ extension Explainer {
     package func difference(
         to catalog: Catalog, app: String, since: Int64, while isWanted: () -> Bool
     ) async throws -> CatalogDifference {
+        let (catalogs, records) = (engine.catalogs, engine.store)
         guard let present = catalogs.ruleSet(of: app) else { throw EngineError.unknownApp }
         try await turns.begin(app: app)
         defer { turns.end() }
         let head = records.head
         let proposed = catalogs.compile(catalog, sequence: head + 1)
         var sides = [present, proposed].map {
-            BackTest($0, limits: catalogs.limits, terms: terms, hash: catalogs.hashes.stored)
+            BackTest(
+                $0, limits: catalogs.limits, terms: pushTerms(), hash: catalogs.hashes.stored)
         }
         let first = max(
             try await records.lastSequence(acceptedBefore: since), catalogs.removal(of: app))
@@ -64,7 +66,7 @@ extension Explainer {
         for index in sides.indices { sides[index].finish() }
         for part in 0..<Registry.partCount {
             guard isWanted() else { throw CancellationError() }
-            for client in registry.clients(of: app, part: part) {
+            for client in engine.registry.clients(of: app, part: part) {
                 for index in sides.indices { sides[index].count(client.record) }
             }
             await Task.yield()
@@ -80,10 +82,6 @@ extension Explainer {
         document.proposed = sides[1].document
         document.kinds = Self.kinds(sides[0], sides[1])
         return document
-    }
-
-    private var terms: BackTest.Terms {
-        BackTest.Terms(pushTerms())
     }
 
     private static func kinds(

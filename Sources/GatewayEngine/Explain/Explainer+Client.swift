@@ -9,10 +9,10 @@ import WidgetModel
 extension Explainer {
     /// Returns the state of a client's items; `nil` if it is not registered.
     package func client(_ key: ClientKey) async throws -> ExplainedClient? {
-        guard registry.record(key) != nil else { return nil }
-        let head = records.head
+        guard engine.registry.record(key) != nil else { return nil }
+        let head = engine.store.head
         try await settle(at: head)
-        guard let seen = registry.client(key) else { return nil }
+        guard let seen = engine.registry.client(key) else { return nil }
         let record = seen.record
         var items: [ItemStatus] = []
         var streams: [StreamStatus] = []
@@ -20,7 +20,7 @@ extension Explainer {
         var asked: Set<LoopIndex> = []
         for index in seen.loops.isEmpty ? [0] : seen.loops
         where asked.insert(index).inserted {
-            let loop = loops.all[Int(index)]
+            let loop = engine.loops.all[Int(index)]
             guard let part = try await loop.standing(of: record, app: key.app) else { continue }
             // A new catalog may arrive in between: then the two answers are about different items.
             let isSame = items.map(\.item) == part.items.map(\.item)
@@ -29,16 +29,16 @@ extension Explainer {
             floor = max(floor, part.floor)
         }
         for node in seen.nodes {
-            let others = await leader?.streams(of: [key], at: node).first ?? []
+            let others = await engine.leader?.streams(of: [key], at: node).first ?? []
             streams += others
             items = items.map { item in
                 others.reduce(item) { $0.told($1.telling(of: $0.item.kind, at: $0.version)) }
             }
         }
-        let pushed = try await push?.standing(
+        let pushed = try await engine.push?.standing(
             of: record, app: key.app, items.map { ($0.item, $0.version) })
         var document = try ExplainedClient(key, seen: seen)
-        let ruleSet = catalogs.ruleSet(of: key.app)
+        let ruleSet = engine.catalogs.ruleSet(of: key.app)
         var times: [UInt64: Int64] = [:]
         for (index, standing) in items.enumerated() {
             let push = pushed?.items[index]
@@ -70,7 +70,7 @@ extension Explainer {
                 var document = try address.document(at: time)
                 if document.unusable != nil, case .apns(let apns) = address.address {
                     document.problem =
-                        push?.events.pairingProblem(
+                        engine.push?.events.pairingProblem(
                             app: key.app, channel: apns.pushType, registeredTopic: apns.topic)
                         ?? document.problem
                 }
@@ -83,10 +83,10 @@ extension Explainer {
 
     /// Returns the open streams of a client at this gateway.
     package func streams(of key: ClientKey) async throws -> [StreamStatus] {
-        guard let seen = registry.client(key) else { return [] }
+        guard let seen = engine.registry.client(key) else { return [] }
         var streams: [StreamStatus] = []
         for index in Set(seen.loops).sorted() {
-            let loop = loops.all[Int(index)]
+            let loop = engine.loops.all[Int(index)]
             streams += try await loop.standing(of: seen.record, app: key.app)?.streams ?? []
         }
         return streams
@@ -100,11 +100,11 @@ extension Explainer {
     private func removedAddresses(
         of key: ClientKey, since: Int64
     ) async throws -> [ExplainedClient.RemovedAddress] {
-        guard push != nil else { return [] }
+        guard engine.push != nil else { return [] }
         var query = PushAttemptQuery(app: key.app)
         query.client = key.client
         query.outcome = PushOutcome.dropped.rawValue
-        return try await records.pushAttempts(query, limit: Self.removedMax)
+        return try await engine.store.pushAttempts(query, limit: Self.removedMax)
             .filter { $0.at >= since }.map { attempt in
                 var address = ExplainedClient.RemovedAddress()
                 (address.channel, address.time) = (attempt.channel, timestamp(attempt.at))
@@ -125,13 +125,13 @@ extension Explainer {
         stale.latest = standing.version
         stale.cause = standing.version > confirmed ? standing.cause.rawValue : "forgotten"
         if standing.version > confirmed {
-            let earliest = changes.accepted.recent.withLock {
+            let earliest = engine.changes.accepted.recent.withLock {
                 $0.earliest(of: standing.keys, after: confirmed)
             }
             if let earliest {
                 times[earliest.sequence] = earliest.acceptedAt
                 stale.sequence = min(standing.version, earliest.sequence)
-                stale.isEarliest = confirmed >= changes.accepted.startedAt
+                stale.isEarliest = confirmed >= engine.changes.accepted.startedAt
             }
         }
         stale.time = try await time(of: stale.sequence, &times).map(timestamp)
@@ -150,7 +150,7 @@ extension Explainer {
         of sequence: UInt64, _ times: inout [UInt64: Int64]
     ) async throws -> Int64? {
         if let known = times[sequence] { return known }
-        let time = try await records.logRow(sequence)?.acceptedAt
+        let time = try await engine.store.logRow(sequence)?.acceptedAt
         if let time { times[sequence] = time }
         return time
     }

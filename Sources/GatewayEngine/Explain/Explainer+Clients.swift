@@ -10,7 +10,7 @@ extension Explainer {
     /// Checks the clients' items in turns of the event loops that are as short as those of polls.
     package func describe(_ documents: inout [RegisteredClient], app: String) async throws {
         let clients = documents.indices.compactMap { index in
-            registry.client(ClientKey(app: app, client: documents[index].client)).map {
+            engine.registry.client(ClientKey(app: app, client: documents[index].client)).map {
                 (index: index, seen: $0)
             }
         }
@@ -23,7 +23,7 @@ extension Explainer {
                 confirmed: max(hearing.confirmed, acknowledged),
                 isKnown: hearing.isHeardOf || !client.seen.loops.isEmpty || acknowledged > 0)
         }
-        let ruleSet = catalogs.ruleSet(of: app)
+        let ruleSet = engine.catalogs.ruleSet(of: app)
         for client in listed {
             documents[client.index].lastSeen = client.seen.lastSeen(at: time)
             documents[client.index].streams = client.seen.streams
@@ -35,7 +35,7 @@ extension Explainer {
             for portion in asked.portions(
                 costing: ShardLoop.itemsAtOnce, each: \.seen.record.itemCost)
             {
-                let items = try await loops.all[loop].unconfirmed(
+                let items = try await engine.loops.all[loop].unconfirmed(
                     portion.map { (app, $0.seen.record, $0.confirmed) })
                 for (client, items) in zip(portion, items) {
                     documents[client.index].stale = items.count
@@ -55,7 +55,7 @@ extension Explainer {
 
     /// The sequence up to which each client has acknowledged, as far as the push scheduler knows.
     private func acknowledged(_ records: [ClientRecord], app: String) async throws -> [UInt64] {
-        guard let push, records.contains(where: \.isPushable) else {
+        guard let push = engine.push, records.contains(where: \.isPushable) else {
             return records.map { _ in 0 }
         }
         return try await push.acknowledged(

@@ -7,7 +7,6 @@ import WidgetModel
 /// Logged changes, decided again by the catalog that decided them: the same input gives the same
 /// decision, so decisions need not be stored.
 extension Explainer {
-    /// A change in the log.
     package struct Logged: Sendable {
         package let row: LogRow
         package let change: Change
@@ -20,8 +19,8 @@ extension Explainer {
 
     /// The change at `sequence` of an app; `nil` if the log has none of this app there.
     package func logged(_ sequence: UInt64, app: String) async throws -> Logged? {
-        guard let row = try await records.logRow(sequence), row.app == app,
-            row.type == .change, sequence > catalogs.removal(of: app)
+        guard let row = try await engine.store.logRow(sequence), row.app == app,
+            row.type == .change, sequence > engine.catalogs.removal(of: app)
         else { return nil }
         return try await logged(row)
     }
@@ -39,15 +38,15 @@ extension Explainer {
     private func ruleSet(
         app: String, at sequence: UInt64
     ) async throws -> (RuleSet, isOfThen: Bool) {
-        guard let present = catalogs.ruleSet(of: app) else { throw EngineError.unknownApp }
+        guard let present = engine.catalogs.ruleSet(of: app) else { throw EngineError.unknownApp }
         guard sequence < present.sequence else { return (present, true) }
-        guard let row = try await records.catalog(app: app, at: sequence) else {
+        guard let row = try await engine.store.catalog(app: app, at: sequence) else {
             return (present, false)
         }
         if let known = kept(app, row.sequence) { return (known, true) }
         let (contentType, body) = try LogPayload.readCatalog(row.payload)
         let catalog = try Catalog(contentType: contentType, body: body, app: app, limits: .none)
-        let ruleSet = catalogs.compile(catalog, sequence: row.sequence)
+        let ruleSet = engine.catalogs.compile(catalog, sequence: row.sequence)
         keep(ruleSet)
         return (ruleSet, true)
     }

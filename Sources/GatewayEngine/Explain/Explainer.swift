@@ -1,7 +1,6 @@
 import CatalogModel
 import GatewayCore
 import GatewayPush
-import GatewayStorage
 import Synchronization
 import WidgetModel
 
@@ -34,16 +33,7 @@ package struct ExplainedChanges: Sendable {
 /// for a copy of it. One explanation runs at a time, apps in turn, and only while its caller waits
 /// for the answer.
 package final class Explainer: Sendable {
-    let records: SQLiteStore
-    let catalogs: AppCatalogs
-    let registry: Registry
-    let changes: ChangeLog
-    let loops: ShardLoops
-    /// `nil` where nothing is pushed.
-    let push: PushLoop?
-    private let clock: GatewayClock
-    /// `nil` if no other gateway shares the log.
-    let leader: (any LogLeader)?
+    let engine: Engine
     /// The push limits, for forecasts.
     let pushTerms: @Sendable () -> PushScheduler.Terms
     let turns = ExplainTurns()
@@ -51,25 +41,14 @@ package final class Explainer: Sendable {
     private let replaced = Mutex<[RuleSet]>([])
     private static let replacedMax = 8
 
-    package init(
-        records: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
-        loops: ShardLoops, push: PushLoop?, clock: GatewayClock, leader: (any LogLeader)? = nil,
-        pushTerms: @escaping @Sendable () -> PushScheduler.Terms
-    ) {
-        self.records = records
-        self.catalogs = catalogs
-        self.registry = registry
-        self.changes = changes
-        self.loops = loops
-        self.push = push
-        self.clock = clock
-        self.leader = leader
+    package init(_ engine: Engine, pushTerms: @escaping @Sendable () -> PushScheduler.Terms) {
+        self.engine = engine
         self.pushTerms = pushTerms
     }
 
     /// The present moment on both clocks.
     package var time: MonotonicTime {
-        MonotonicTime(wall: clock.wallMilliseconds(), monotonic: clock.now())
+        MonotonicTime(wall: engine.clock.wallMilliseconds(), monotonic: engine.clock.now())
     }
 
     /// Returns cached rules.
@@ -113,7 +92,7 @@ package final class Explainer: Sendable {
         let devices = try await devices(subject, reach, isWanted)
         for part in 0..<Registry.partCount {
             guard isWanted() else { throw CancellationError() }
-            var clients = registry.clients(of: subject.app, part: part)
+            var clients = engine.registry.clients(of: subject.app, part: part)
             var found: [Found] = []
             for (index, client) in clients.enumerated() {
                 // Changes before a client's registration do not concern it.
@@ -128,7 +107,7 @@ package final class Explainer: Sendable {
             where found[place].telling == nil && clients[found[place].client].streams > 0 {
                 let key = ClientKey(
                     app: subject.app, client: clients[found[place].client].record.client)
-                if let client = registry.client(key) {
+                if let client = engine.registry.client(key) {
                     clients[found[place].client] = client
                 }
             }
@@ -141,8 +120,8 @@ package final class Explainer: Sendable {
 
     /// Waits until every loop has applied the log up to `sequence`.
     func settle(at sequence: UInt64) async throws {
-        for loop in loops.all { try await loop.reached(sequence) }
-        guard let push else { return }
+        for loop in engine.loops.all { try await loop.reached(sequence) }
+        guard let push = engine.push else { return }
         // The push loop is about to receive the entries that the loops have.
         for _ in 0..<200 {
             if let position = push.position, position >= sequence { return }
@@ -155,10 +134,10 @@ package final class Explainer: Sendable {
         _ subject: ExplainedChanges, _ reach: ChangeReach, _ isWanted: () -> Bool
     ) async throws -> [Int] {
         var devices = subject.decisions.map { _ in 0 }
-        guard push != nil, subject.sequence == nil else { return devices }
+        guard engine.push != nil, subject.sequence == nil else { return devices }
         for part in 0..<Registry.partCount {
             guard isWanted() else { throw CancellationError() }
-            for client in registry.clients(of: subject.app, part: part)
+            for client in engine.registry.clients(of: subject.app, part: part)
             where client.record.isPushable {
                 let registration = client.record.registration
                 var sorts: Set<DeviceSort> = []
@@ -182,7 +161,7 @@ package final class Explainer: Sendable {
     private func askStreams(
         _ found: inout [Found], _ clients: [Registry.Seen], _ subject: ExplainedChanges
     ) async throws {
-        for loop in loops.all {
+        for loop in engine.loops.all {
             let places = found.indices.filter { place in
                 clients[found[place].client].loops.contains(loop.index)
             }
@@ -200,7 +179,7 @@ package final class Explainer: Sendable {
                     ?? found[place].telling
             }
         }
-        guard let leader else { return }
+        guard let leader = engine.leader else { return }
         for node in Set(found.flatMap { clients[$0.client].nodes }) {
             let places = found.indices.filter { clients[found[$0].client].nodes.contains(node) }
             let keys = places.map { place in
@@ -223,7 +202,7 @@ package final class Explainer: Sendable {
         _ found: inout [Found], of clients: [Registry.Seen], subject: ExplainedChanges,
         devices: [Int]
     ) async throws {
-        guard let push else { return }
+        guard let push = engine.push else { return }
         let places = found.indices.filter { clients[found[$0].client].record.isPushable }
         guard !places.isEmpty else { return }
         let questions = places.map { place in

@@ -98,7 +98,6 @@ package struct ImpactSummary: Sendable {
         return summary
     }
 
-    /// Returns the outcomes as a document.
     package func outcomes(at time: MonotonicTime, withExamples: Bool) -> OutcomeSummary {
         var summary = OutcomeSummary()
         summary.confirmed = confirmed

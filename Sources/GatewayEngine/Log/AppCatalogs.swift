@@ -26,7 +26,6 @@ package final class AppCatalogs: Sendable {
 
     // MARK: Any thread
 
-    /// The catalogs in force.
     var current: CatalogState { state.withLock { $0.value } }
 
     /// Returns the catalog of an app as it was uploaded.

@@ -43,17 +43,4 @@ extension ChangeLog {
         }
         throw EngineError.busy(.catalogChanges)
     }
-
-    /// Removes an app with its catalog and clients, whose streams end: all of it or, if the disk
-    /// refuses, nothing.
-    ///
-    /// The removal has an entry in the log, like a catalog. A catalog uploaded later is a first
-    /// one, whose rules are newer than every cursor issued before: clients that present such a
-    /// cursor rebuild everything.
-    ///
-    /// - Returns: The sequence at which the app ended, and the number of its clients.
-    /// - Throws: ``EngineError/unknownApp`` for an app without a catalog.
-    package func removeApp(_ app: String) async throws -> (sequence: UInt64, clients: Int) {
-        try await log.removeApp(app)
-    }
 }

@@ -30,12 +30,6 @@ package final class ChangeLog: Sendable {
     /// concurrently.
     static let attemptsMax = 8
 
-    /// Returns the head once this gateway has applied everything that any gateway of the log had
-    /// answered for when it was called.
-    ///
-    /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
-    package func barrier() async throws -> UInt64 { try await log.barrier() }
-
     /// Returns the catalog of an app in force; `nil` if it has none.
     ///
     /// - Throws: ``EngineError/cluster(_:)`` if another gateway may have put one that this one does

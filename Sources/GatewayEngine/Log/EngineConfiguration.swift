@@ -5,7 +5,6 @@ import WidgetModel
 
 /// The settings of the engine, fixed from its start to its end.
 package struct EngineConfiguration: Sendable {
-    /// The limits of documents.
     package let limits: Limits
     /// The limits on data kept in memory.
     package var coreLimits = CoreLimits()
@@ -13,7 +12,6 @@ package struct EngineConfiguration: Sendable {
     var quota = AppQuota()
     /// The rate of new push addresses of one client.
     var pushAddresses = RateLimits().pushAddresses
-    /// The settings of event streams.
     var streams = StreamSettings()
     /// The maximum number of streams and waiting polls per client.
     package let streamsPerClient: Int

@@ -8,7 +8,6 @@ import WidgetModel
 package enum EngineError: Error, Sendable {
     /// The app has no catalog.
     case unknownApp
-    /// The client is not registered.
     case unknownClient
     /// The document violates the catalog or the limits.
     case invalid(Faults)
@@ -22,7 +21,6 @@ package enum EngineError: Error, Sendable {
     case webhookNeedsBackend
     /// The token that admitted the request is no longer trusted.
     case tokenRevoked
-    /// The app has reached a quota.
     case quota(AppQuota.Rejection)
     /// A rate is exceeded; a request is admitted again after `retryAfter` milliseconds.
     case rate(RequestLimit, TokenRate, retryAfter: Int64)

@@ -19,7 +19,7 @@ extension EngineLog {
             while true {
                 do {
                     _ = try await store.write(cost: 256) {
-                        try self.jobs.openEpoch(epoch, voidsOlder: true, &$0)
+                        try self.openEpoch(epoch, voidsOlder: true, &$0)
                     }
                     return
                 } catch StoreError.closed {
@@ -29,7 +29,7 @@ extension EngineLog {
                         "cannot write the new epoch", metadata: ["error": "\(error)"])
                 }
                 // Not by `apply`, which only the writer's thread may call.
-                jobs.applier.open(
+                applier.open(
                     EpochLedger.Epoch(id: epoch, openedAt: store.head, isVoid: false),
                     voidsOlder: true)
                 try? await Task.sleep(for: Self.epochRetry)

@@ -2,6 +2,8 @@ import Foundation
 import GatewayCore
 import GatewayDocuments
 import GatewayStorage
+import OpenTelemetry
+import Tracing
 import WidgetModel
 
 /// The log and the registrations, as the engine writes them in its store.
@@ -16,18 +18,28 @@ import WidgetModel
 ///   removed.
 package final class EngineLog: Sendable {
     let store: SQLiteStore
-    let writer: LogWriter
-    package let jobs: LogJobs
+    let catalogs: AppCatalogs
+    let registry: Registry
+    let quota: AppQuota
+    let applier: LogApplier
+    let clock: GatewayClock
+    /// `nil` where nothing is traced.
+    private let tracing: GatewayTracing?
     private let leader: (any LogLeader)?
 
     /// - Parameter leader: `nil` if no other gateway shares the log.
     init(
-        store: SQLiteStore, writer: LogWriter, jobs: LogJobs,
-        leader: (any LogLeader)? = nil
+        store: SQLiteStore, catalogs: AppCatalogs, registry: Registry, quota: AppQuota,
+        applier: LogApplier, clock: GatewayClock, tracing: GatewayTracing?,
+        leader: (any LogLeader)?
     ) {
         self.store = store
-        self.writer = writer
-        self.jobs = jobs
+        self.catalogs = catalogs
+        self.registry = registry
+        self.quota = quota
+        self.applier = applier
+        self.clock = clock
+        self.tracing = tracing
         self.leader = leader
     }
 
@@ -43,6 +55,41 @@ package final class EngineLog: Sendable {
         return store.head
     }
 
+    /// The backlog of an event loop or of the sealer, in entries, beyond which writes are rejected:
+    /// entries that wait are kept in memory.
+    package static let backlogMax: UInt64 = 200_000
+
+    /// Runs a job on the writer's thread and waits until its writes are on disk.
+    ///
+    /// - Parameters:
+    ///   - lane: The lane of the app on whose behalf the job runs.
+    ///   - freesSpace: See ``SQLiteStore/write(for:cost:freesSpace:_:)``.
+    /// - Throws: The job's errors; ``EngineError/busy(_:)`` and ``EngineError/store(_:)`` if the
+    ///   event loops or the disk cannot keep up.
+    package func write<T: Sendable>(
+        for lane: WriterLane, cost: Int, freesSpace: Bool = false,
+        _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
+    ) async throws -> T {
+        guard applier.publisher.backlog(behind: store.head) <= Self.backlogMax else {
+            throw EngineError.busy(.eventLoops)
+        }
+        let span = tracing?.beginCommit()
+        do {
+            let value = try await store.write(for: lane, cost: cost, freesSpace: freesSpace) {
+                transaction in
+                // Until now it waited for the previous transaction.
+                span?.addEvent("writing")
+                return try job(&transaction)
+            }.value
+            span?.end()
+            return value
+        } catch {
+            let error = (error as? StoreError).map(EngineError.store) ?? error
+            span?.end(failing: error)
+            throw error
+        }
+    }
+
     // MARK: Changes, catalogs and apps
 
     /// Appends the events of a post that the log does not contain.
@@ -54,8 +101,8 @@ package final class EngineLog: Sendable {
     package func append(
         _ post: DecidedPost, to app: String, trace: PostTrace?
     ) async throws -> PostOutcome? {
-        try await writer.write(for: .app(app), cost: post.memoryBytes) {
-            try self.jobs.post(post, to: app, trace: trace, &$0)
+        try await write(for: .app(app), cost: post.memoryBytes) {
+            try self.post(post, to: app, trace: trace, &$0)
         }
     }
 
@@ -68,8 +115,8 @@ package final class EngineLog: Sendable {
     package func append(
         _ start: ActivityStart, to app: String, isFull: Bool = false
     ) async throws -> StartTaken? {
-        try await writer.write(for: .app(app), cost: 8_192) {
-            try self.jobs.start(start, of: app, isFull: isFull, &$0)
+        try await write(for: .app(app), cost: 8_192) {
+            try self.start(start, of: app, isFull: isFull, &$0)
         }
     }
 
@@ -80,8 +127,8 @@ package final class EngineLog: Sendable {
     package func append(
         _ scope: ReloadScope, to app: String, trace: ReloadTrace?
     ) async throws -> UInt64 {
-        try await writer.write(for: .app(app), cost: 256) {
-            try self.jobs.reload(scope, of: app, trace: trace, &$0)
+        try await write(for: .app(app), cost: 256) {
+            try self.reload(scope, of: app, trace: trace, &$0)
         }
     }
 
@@ -90,17 +137,22 @@ package final class EngineLog: Sendable {
     /// - Returns: `nil` if the catalog that it was compiled to replace is not in force.
     /// - Throws: ``EngineError/preconditionFailed``; ``EngineError/quota(_:)``.
     package func put(_ upload: CatalogUpload) async throws -> CatalogOutcome? {
-        try await writer.write(for: .app(upload.app), cost: 2 * upload.body.count + 256) {
-            try self.jobs.put(upload, &$0)
+        try await write(for: .app(upload.app), cost: 2 * upload.body.count + 256) {
+            try self.put(upload, &$0)
         }
     }
 
-    /// Removes an app with its catalog and clients. Other writes wait while the clients are removed.
+    /// Removes an app with its catalog and clients, whose streams end: all of it or, if the disk
+    /// refuses, nothing. Other writes wait while the clients are removed.
+    ///
+    /// The removal has an entry in the log, like a catalog. A catalog uploaded later is a first
+    /// one, whose rules are newer than every cursor issued before: clients that present such a
+    /// cursor rebuild everything.
     ///
     /// - Returns: The sequence at which the app ended, and the number of its clients.
     /// - Throws: ``EngineError/unknownApp`` for an app without a catalog.
     package func removeApp(_ app: String) async throws -> (sequence: UInt64, clients: Int) {
-        try await writer.write(for: .app(app), cost: 4096) { try self.jobs.removeApp(app, &$0) }
+        try await write(for: .app(app), cost: 4096) { try self.removeApp(app, &$0) }
     }
 
     // MARK: Registrations
@@ -109,7 +161,7 @@ package final class EngineLog: Sendable {
     /// thread.
     package func registration(_ key: ClientKey) async throws -> Data? {
         // Most clients that register are new; the writer checks again.
-        guard jobs.registry.record(key) != nil else { return nil }
+        guard registry.record(key) != nil else { return nil }
         do {
             return try await store.registration(app: key.app, client: key.client)?.payload
         } catch let error as StoreError {
@@ -124,8 +176,8 @@ package final class EngineLog: Sendable {
     package func put(_ update: RegistrationUpdate) async throws -> RegistrationUpdate.Outcome {
         let bytes =
             update.replacement.payload.count + (update.base.payload?.count ?? 0)
-        let stored = try await writer.write(for: .app(update.key.app), cost: 1_024 + bytes) {
-            try self.jobs.put(update, &$0)
+        let stored = try await write(for: .app(update.key.app), cost: 1_024 + bytes) {
+            try self.put(update, &$0)
         }
         switch stored {
         case .stored(let isNew, let receipts):
@@ -136,9 +188,9 @@ package final class EngineLog: Sendable {
 
     /// Removes a client; returns whether it was registered.
     package func remove(_ key: ClientKey) async throws -> Bool {
-        try await writer.write(for: .app(key.app), cost: 256) {
+        try await write(for: .app(key.app), cost: 256) {
             let isRemoved = try $0.deleteRegistration(app: key.app, client: key.client)
-            return self.jobs.removed(isRemoved ? [key] : [], &$0) > 0
+            return self.removed(isRemoved ? [key] : [], &$0) > 0
         }
     }
 
@@ -146,18 +198,18 @@ package final class EngineLog: Sendable {
     package func removeClients(
         of app: String, with attribute: (name: String, value: String), limit: Int
     ) async throws -> Int {
-        try await writer.write(for: .app(app), cost: 256 * limit) {
+        try await write(for: .app(app), cost: 256 * limit) {
             let keys = try $0.deleteRegistrations(app: app, attribute: attribute, limit: limit)
-            return self.jobs.removed(keys.map { ClientKey($0) }, &$0)
+            return self.removed(keys.map { ClientKey($0) }, &$0)
         }
     }
 
     /// Removes clients unseen since a time in milliseconds since 1970, at most `limit` of them;
     /// returns their number.
     package func removeClients(unseenSince: Int64, limit: Int) async throws -> Int {
-        try await writer.write(for: .gateway, cost: 256 * limit, freesSpace: true) {
+        try await write(for: .gateway, cost: 256 * limit, freesSpace: true) {
             let keys = try $0.deleteRegistrations(unseenSince: unseenSince, limit: limit)
-            return self.jobs.removed(keys.map { ClientKey($0) }, &$0)
+            return self.removed(keys.map { ClientKey($0) }, &$0)
         }
     }
 }

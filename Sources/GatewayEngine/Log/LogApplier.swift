@@ -13,11 +13,9 @@ enum LogEffect: Sendable {
     /// The removal of an app with its clients.
     case removal(LogEntry)
     case registration(AppliedRegistration)
-    /// The removal of clients.
     case clientsRemoved([ClientKey])
     /// A client was seen by another gateway, at a time in milliseconds since 1970.
     case seen(ClientKey, at: Int64)
-    /// The beginning of an epoch.
     case epoch(EpochLedger.Epoch, voidsOlder: Bool)
 }
 
@@ -38,7 +36,6 @@ struct AppliedPost: Sendable {
     }
 }
 
-/// A registration as it was stored.
 struct AppliedRegistration: Sendable {
     let record: ClientRecord
     let key: ClientKey
@@ -65,7 +62,7 @@ package final class LogApplier: Sendable {
     private let catalogs: AppCatalogs
     private let accepted: AcceptedChanges
     private let metrics: GatewayMetrics
-    private let publisher: LogPublisher
+    let publisher: LogPublisher
     private let epochs: EpochHistory
     private let pending = Mutex(Pending())
 

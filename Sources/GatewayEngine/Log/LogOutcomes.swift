@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewayRecords
 
-/// The result of a post.
 package struct PostOutcome: Sendable, Equatable {
     /// The number of events that were appended.
     package var accepted = 0
@@ -39,7 +38,6 @@ package struct CatalogUpload: Sendable {
 
 /// The result of a catalog upload.
 package struct CatalogOutcome: Sendable {
-    /// The document in force.
     package let document: CatalogDocument
     /// Whether the app had no catalog before.
     package let isNew: Bool

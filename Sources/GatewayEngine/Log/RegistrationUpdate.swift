@@ -3,7 +3,6 @@ import GatewayCore
 import GatewayRecords
 import WidgetModel
 
-/// A registration that is to be stored.
 package struct RegistrationUpdate: Sendable {
     package let key: ClientKey
     /// The registration, read, checked and encoded.
@@ -17,7 +16,6 @@ package struct RegistrationUpdate: Sendable {
 
     /// The result of storing a registration.
     package enum Outcome: Sendable {
-        /// It is in force from `position` on.
         case stored(isNew: Bool, position: UInt64)
         /// Nothing was written, because the registration or the rules that it was made from are not
         /// in force. The registration in force, as it is stored.

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// It has a queue of its own: merging a million versions takes longer than a turn of a shared thread
 /// may last, and if it waited for other work, such as the documents of an app, it would hold up the
-/// writes of all apps (see ``LogWriter/backlogMax``).
+/// writes of all apps (see ``EngineLog/backlogMax``).
 final class VersionSealer: Sendable {
     let queue = DispatchQueue(label: "versions")
     /// Used on the queue only.

@@ -34,12 +34,10 @@ package final class GatewayLog: Sendable {
 
     package var levels: LogLevels { state.withLock { $0.levels } }
 
-    /// Creates a logger that writes to this log.
     package func logger(_ label: String) -> Logger {
         Logger(label: label, factory: { self.handler($0) })
     }
 
-    /// Creates a handler for one logger.
     package func handler(_ label: String) -> any LogHandler {
         Handler(log: self, label: label)
     }

@@ -4,7 +4,6 @@ import WidgetModel
 
 /// Writes a record as a line of the log.
 extension LogFormat {
-    /// The content of a line.
     struct Record {
         /// RFC 3339.
         let time: String

@@ -12,7 +12,6 @@ package final class Counter: Sendable {
         count.wrappingAdd(amount, ordering: .relaxed).newValue
     }
 
-    /// The current count.
     package var value: UInt64 { count.load(ordering: .relaxed) }
 }
 

@@ -99,7 +99,6 @@ package final class GatewayMetrics: Sendable {
         CoreMetrics.Counter(label: family.name, dimensions: labels, factory: registry)
     }
 
-    /// Records the turns of a kind of thread.
     package func turns(of thread: SharedThread) -> TurnRecorder {
         TurnRecorder(
             Recorder(
@@ -151,9 +150,7 @@ package final class GatewayMetrics: Sendable {
 
 /// The channels that metrics and traces distinguish: APNs pushes of all types count as one.
 package enum DeliveryChannel: String, CaseIterable, Sendable {
-    /// An open stream.
     case stream
-    /// A poll by the client.
     case poll
     /// Apple's push service.
     case apns
@@ -174,7 +171,6 @@ package final class RecorderByKind: Sendable {
         self.make = make
     }
 
-    /// Records an observation.
     package func record(_ seconds: Double, kind: String) {
         let known = recorders.withLock { $0[kind] }
         let recorder = known ?? make(kind)

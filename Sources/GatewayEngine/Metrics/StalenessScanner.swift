@@ -30,22 +30,11 @@ package final class StalenessScanner: Service {
     private static let worth = Duration.microseconds(100)
     private static let interval = Duration.seconds(2)
 
-    private let records: SQLiteStore
-    private let catalogs: AppCatalogs
-    private let registry: Registry
-    private let changes: ChangeLog
-    private let loops: ShardLoops
+    private let engine: Engine
     private let state = Mutex<[String: Oldest]>([:])
 
-    package init(
-        records: SQLiteStore, catalogs: AppCatalogs, registry: Registry, changes: ChangeLog,
-        loops: ShardLoops
-    ) {
-        self.records = records
-        self.catalogs = catalogs
-        self.registry = registry
-        self.changes = changes
-        self.loops = loops
+    package init(_ engine: Engine) {
+        self.engine = engine
     }
 
     /// The result of the last sweep, by app.
@@ -64,19 +53,19 @@ package final class StalenessScanner: Service {
     }
 
     private func sweep() async throws {
-        let apps = Set(catalogs.ruleSets.map(\.catalog.app))
+        let apps = Set(engine.catalogs.ruleSets.map(\.catalog.app))
         var found: [String: Found] = [:]
-        let head = records.head
+        let head = engine.store.head
         var begun = ContinuousClock.now
         for part in 0..<Registry.partCount {
-            let clients = registry.heardOf(part: part) {
+            let clients = engine.registry.heardOf(part: part) {
                 apps.contains($0.app) && $1 < head
             }
             for (loop, asked) in Dictionary(grouping: clients, by: { loop(of: $0.seen) }) {
                 for portion in asked.portions(
                     costing: ShardLoop.itemsAtOnce, each: \.seen.record.itemCost)
                 {
-                    try await look(at: portion, on: loops.all[loop], &found)
+                    try await look(at: portion, on: engine.loops.all[loop], &found)
                     try await rest(since: &begun)
                 }
             }
@@ -103,7 +92,7 @@ package final class StalenessScanner: Service {
     ) async throws {
         let items = try await loop.unconfirmed(
             clients.map { ($0.key.app, $0.seen.record, $0.seen.hearing.confirmed) })
-        changes.accepted.recent.withLock { recent in
+        engine.changes.accepted.recent.withLock { recent in
             for (client, items) in zip(clients, items) {
                 let earliest = items.map { recent.earliest(of: $0) }.min() ?? .max
                 let figure: WritableKeyPath<Found, UInt64> =
@@ -125,7 +114,7 @@ package final class StalenessScanner: Service {
     /// has.
     private func time(of sequence: UInt64) async throws -> Int64? {
         guard sequence < .max else { return nil }
-        let kept = max(sequence, records.floor + 1)
-        return try await records.logRow(kept)?.acceptedAt
+        let kept = max(sequence, engine.store.floor + 1)
+        return try await engine.store.logRow(kept)?.acceptedAt
     }
 }

@@ -126,7 +126,7 @@ final class APNsSender: PushSender {
         case (.key(let team, let id, _), .key(let key)?):
             .key(.init(key, id: id, team: team, share: share("\(team).\(id)")))
         case (_, .certificate(let certificate, let key, _)?):
-            .certificate(.init(certificate: certificate, key: key))
+            .certificate(certificate, key: key)
         default: nil
         }
     }

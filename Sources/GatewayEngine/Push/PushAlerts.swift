@@ -14,7 +14,6 @@ package final class PushAlerts: Sendable {
         package let kind: PushAlert
         /// The client, if the event concerns only one.
         package let client: String?
-        /// The channel, if it concerns one.
         let channel: String?
         /// The topics, if they are the problem.
         let topics: TopicMismatch?

@@ -28,12 +28,15 @@ extension PushLoop {
     ///
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package func lead(from store: SQLiteStore) async throws {
+        let budget = try await loop.submit { [self] in scheduler.terms.budget }.get()
+        let (began, wall) = (now, clock.wallMilliseconds())
         let (clients, clear) = try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { [registry] in
                 continuation.resume(
                     with: Result {
                         (
-                            try PushScheduler.clients(in: store, registry),
+                            try PushScheduler.clients(
+                                in: store, registry, budget: budget, now: began, wall: wall),
                             try store.pushesClearUpTo()
                         )
                     })

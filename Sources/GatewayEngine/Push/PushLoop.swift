@@ -13,7 +13,6 @@ import WidgetModel
 // Sound: everything except `inbox` and the constants is touched on `loop` only, which each entry
 // point hops to.
 package final class PushLoop: @unchecked Sendable {
-    /// An event for the scheduler.
     package enum Event: Sendable {
         /// A message from the log's writer; its receipts are not for this loop.
         case log(LogMessage)
@@ -130,7 +129,6 @@ package final class PushLoop: @unchecked Sendable {
 
     // MARK: From other threads
 
-    /// Submits events, in order.
     package func submit(_ events: [Event]) {
         let mustSchedule = inbox.withLock { inbox in
             inbox.events.append(contentsOf: events)

@@ -2,7 +2,6 @@ import GatewayPush
 
 /// The outcome of a push as a word for people; `Deploy/push.md` explains each.
 package enum PushOutcome: String, Sendable, CaseIterable {
-    /// The push was accepted.
     case sent
     /// The token is dead.
     case dropped
@@ -10,7 +9,6 @@ package enum PushOutcome: String, Sendable, CaseIterable {
     case quarantined
     /// The token is tried in APNs' other environment.
     case environment
-    /// The push is retried.
     case retry
     /// The push is not retried as it is.
     case givenUp = "given-up"

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 import GatewayPush
 import GatewayRecords
@@ -12,7 +13,9 @@ extension PushScheduler {
         self.init(shard, terms: terms, hash: hash, starts: starts)
         let (now, wall) = (clock.now(), clock.wallMilliseconds())
         let clear = try min(store.pushesClearUpTo(), position)
-        for client in try Self.clients(in: store, registry) {
+        let clients = try Self.clients(
+            in: store, registry, budget: terms.budget, now: now, wall: wall)
+        for client in clients {
             restore(
                 client.record, app: client.key.app, client.saved,
                 clear: client.saved == nil ? 0 : clear, now: now, wall: wall)
@@ -31,7 +34,8 @@ extension PushScheduler {
     /// Returns the clients that can be pushed to, in the order in which they are restored, with the
     /// state that a store has of them. Blocks.
     static func clients(
-        in store: SQLiteStore, _ registry: Registry
+        in store: SQLiteStore, _ registry: Registry, budget terms: PushBudget.Terms, now: Int64,
+        wall: Int64
     ) throws -> [PushLoop.RestoredClient] {
         var saved: [ClientKey: PushScheduler.SavedClient] = [:]
         try store.pushClients { rows in
@@ -39,7 +43,7 @@ extension PushScheduler {
                 guard let payload = row.payload else { continue }
                 saved[ClientKey(app: row.key.app, client: row.key.client)] =
                     try UnreadableRow.naming("the state of pushes to", row.key) {
-                        try PushClientPayload.read(payload)
+                        try SavedClient(payload, budget: terms, now: now, wall: wall)
                     }
             }
         }
@@ -58,9 +62,8 @@ extension PushScheduler {
 
 extension PushClientRow {
     /// Creates the row of a client's stored state; `nil` deletes it.
-    init(_ key: ClientKey, _ saved: PushScheduler.SavedClient?) {
+    init(_ key: ClientKey, _ saved: [UInt8]?) {
         self.init(
-            key: RegistrationKey(app: key.app, client: key.client),
-            payload: saved.map(PushClientPayload.data))
+            key: RegistrationKey(app: key.app, client: key.client), payload: saved.map { Data($0) })
     }
 }

@@ -23,6 +23,5 @@ package struct PushReport: Sendable {
     /// Whether its content ended a Live Activity.
     var ends = false
 
-    /// The outcome as a word.
     var outcome: PushOutcome { PushOutcome(result) }
 }

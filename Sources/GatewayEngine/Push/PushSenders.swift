@@ -7,7 +7,6 @@ import WidgetModel
 
 /// All push senders of the configuration in force.
 package final class PushSenders: Sendable {
-    /// The senders of one configuration.
     package struct Generation: Sendable {
         fileprivate let apns: APNsSender?
         fileprivate let webhooks: WebhookPushes?

@@ -12,7 +12,6 @@ package final class WebhookPushes: PushSender {
     package struct Content: Sendable {
         /// The notification of stale timelines, as a compact JWS.
         let notification: @Sendable (DuePush) throws(SigningError) -> [UInt8]
-        /// The text of a cursor.
         let cursor: @Sendable (UInt64, EpochID) -> String
         /// The keys in use.
         let signer: @Sendable () -> WebhookSigner?

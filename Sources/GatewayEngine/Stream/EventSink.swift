@@ -13,7 +13,6 @@ package enum SinkResult {
 /// The receiver of one open stream without its own TLS connection: an HTTP/2 stream, or a
 /// long-poll. Used on its event loop only.
 package protocol EventSink: AnyObject {
-    /// Sends blocks of the event stream.
     func send(_ blocks: ByteBuffer) -> SinkResult
     /// Ends the stream gracefully, after `farewell` if there is one.
     func end(_ farewell: ByteBuffer?)

@@ -70,12 +70,10 @@ package final class ShardLoop: @unchecked Sendable {
     /// The part of a stream that is needed only when its state changes.
     struct SessionDetail {
         let key: ClientKey
-        /// The token that opened it.
         let token: VerifiedToken
         /// Whether the push scheduler knows of the stream.
         var isNoted = false
         let isPoll: Bool
-        /// The kinds to which it is limited.
         let kinds: Set<String>?
         /// The time of opening, in monotonic milliseconds.
         let openedAt: Int64
@@ -83,10 +81,8 @@ package final class ShardLoop: @unchecked Sendable {
         fileprivate(set) var stalledSince: Int64?
     }
 
-    /// A closure that waits for the shard.
     private struct Wait {
         let position: UInt64
-        /// The ordinal of the epoch.
         let ordinal: UInt32
         let resume: () -> Void
     }
@@ -488,7 +484,6 @@ package final class ShardLoop: @unchecked Sendable {
         if isStalled { metrics.streamsLagged.increment() }
     }
 
-    /// Publishes the status of the shard.
     func publishFigures() {
         let figures = ShardStats(
             collapsed: shard.collapsed, lagging: lagging, windows: shard.windows)

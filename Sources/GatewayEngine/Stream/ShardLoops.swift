@@ -1,11 +1,9 @@
 import NIOCore
 
-/// The shards, by event loop.
 package struct ShardLoops: Sendable {
     package let all: [ShardLoop]
     private let byLoop: [ObjectIdentifier: ShardLoop]
 
-    /// The number of open streams on all loops.
     package var openStreams: Int { all.reduce(0) { $0 + $1.openStreams } }
 
     init(_ all: [ShardLoop]) {

@@ -8,7 +8,6 @@ package struct DocumentWork: Sendable {
     /// Work on a document of fewer bytes runs on the calling thread: far less than a turn may cost.
     static let smallBytesMax = 16 * 1024
 
-    /// The amount of work.
     package enum Size: Sendable {
         /// Linear in this number of bytes.
         case bytes(Int)

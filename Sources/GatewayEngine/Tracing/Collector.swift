@@ -52,7 +52,6 @@ final class Collector: Sendable {
         }
     }
 
-    /// Sends spans and returns the result.
     func send(_ spans: [SpanRecord]) async -> ExportAnswer {
         let request = CurlRequest(
             "POST", origin: endpoint.origin, target: endpoint.target, fields: fields,

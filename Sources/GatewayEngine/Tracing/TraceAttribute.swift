@@ -32,6 +32,5 @@ package enum TraceAttribute {
     static let isCollapsed = "timeline_gateway.collapsed"
     /// The outcome of a push, as in the metrics.
     static let outcome = "timeline_gateway.outcome"
-    /// The reason, as in the metrics.
     static let reason = "timeline_gateway.reason"
 }

@@ -27,7 +27,7 @@ final class ConnectionDispatcher: Reception {
 
     init(_ channels: HTTPPipeline) {
         (self.channels, admission) = (channels, channels.admission)
-        shards = admission?.loops.all ?? []
+        shards = admission?.engine.loops.all ?? []
         pending = Array(repeating: [], count: shards.count)
         // Several threads must not use the same order.
         lastLoop = Int.random(in: channels.loops.indices)

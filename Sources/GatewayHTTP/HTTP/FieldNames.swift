@@ -1,6 +1,5 @@
 import NIOHTTP1
 
-/// Names of header fields.
 package enum FieldName {
     package static let accept = "Accept"
     static let acceptEncoding = "Accept-Encoding"

@@ -35,7 +35,6 @@ package struct GatewayContext: Sendable {
         return name
     }
 
-    /// The client of the path.
     func clientKey() throws -> ClientKey {
         ClientKey(app: try name("app"), client: try name("client"))
     }

@@ -33,7 +33,6 @@ extension GatewayTracing {
     }
 }
 
-/// Reads the header fields of a request.
 private struct HeaderFields: Extractor {
     func extract(key: String, from carrier: HTTPHeaders) -> String? { carrier.value(key) }
 }

@@ -18,7 +18,6 @@ final class HTTP2ConnectionEnd: ChannelInboundHandler, NIOHTTP2StreamDelegate, @
     private var openStreams: [HTTP2StreamID: any Channel] = [:]
     /// The newest request, which may have been processed.
     private(set) var newestStream = HTTP2StreamID.rootStream
-    /// Whether the connection ends with its last request.
     private var endsWithRequests = false
     private var idleTimer: Scheduled<Void>?
 

@@ -8,7 +8,7 @@ import NIOHTTP1
 extension HTTPConnectionHandler {
     func admit(_ request: ReloadsRequest) {
         guard let context, let admission = setup.admission,
-            let shard = admission.loops.shard(of: context.eventLoop),
+            let shard = admission.engine.loops.shard(of: context.eventLoop),
             let identified = identified(request)
         else { return decline() }
         guard !admission.isPrepared(identified) else { return admit(identified, on: shard) }
@@ -33,7 +33,7 @@ extension HTTPConnectionHandler {
             return openWhenReached(admitted, on: shard)
         }
         // The token vouches for attributes that differ from those in force: they are applied first.
-        let clients = admission.clients
+        let clients = admission.engine.clients
         let presented = context.eventLoop.makePromise(of: ClientRecord.self)
         presented.completeWithTask { try await clients.present(claims, of: admitted.key) }
         presented.futureResult.assumeIsolated().whenComplete { result in

@@ -9,7 +9,6 @@ import NIOHTTPTypesHTTP2
 import NIOPosix
 import WidgetModel
 
-/// The limits of a connection.
 package struct ConnectionSettings: Sendable {
     /// The maximum size of all header fields of a request together, in bytes.
     package var headerBytesMax = 16 * 1024

@@ -18,7 +18,6 @@ struct ReloadsRequest: Equatable {
 }
 
 extension ReloadsRequest {
-    /// Reads a request's head.
     init(_ head: HTTPRequestHead) {
         path = head.uri
         authorization = head.headers.value(FieldName.authorization)
@@ -28,7 +27,6 @@ extension ReloadsRequest {
         forwarded = head.headers.values(FieldName.forwarded)
     }
 
-    /// Whether the fields of a request ask for an event stream.
     static func acceptsEventStream(_ fields: HTTPHeaders) -> Bool {
         fields.values(FieldName.accept).contains { acceptsEventStream($0) }
     }

@@ -162,7 +162,6 @@ package struct RouteTable: Sendable {
     }
 }
 
-/// One route of a port.
 package struct GatewayRoute: Sendable {
     package typealias Handler =
         @Sendable (GatewayRequest, GatewayContext) async throws -> RouteResponse

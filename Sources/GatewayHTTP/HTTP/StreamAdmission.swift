@@ -10,37 +10,23 @@ import WidgetModel
 /// Decides on the admission of streams and polls: the same rules for a connection's handler and for
 /// the route.
 package struct StreamAdmission: Sendable {
+    let engine: Engine
     let authorizer: Authorizer
     let requestLimits: RequestLimits
-    let registry: Registry
-    let clients: ClientDirectory
-    let changes: ChangeLog
-    let catalogs: AppCatalogs
-    let records: SQLiteStore
-    let cursors: CursorCodec
     let date: HTTPDateCache
-    let loops: ShardLoops
     let streamSettings: StreamSettings
     /// The maximum number of streams of all clients together: they outlive the count of
     /// connections.
     let streamsMax: Int
 
     package init(
-        authorizer: Authorizer, requestLimits: RequestLimits, registry: Registry,
-        clients: ClientDirectory, changes: ChangeLog, catalogs: AppCatalogs,
-        records: SQLiteStore, cursors: CursorCodec,
-        date: HTTPDateCache, loops: ShardLoops, streamSettings: StreamSettings, streamsMax: Int
+        engine: Engine, authorizer: Authorizer, requestLimits: RequestLimits, date: HTTPDateCache,
+        streamSettings: StreamSettings, streamsMax: Int
     ) {
+        self.engine = engine
         self.authorizer = authorizer
         self.requestLimits = requestLimits
-        self.registry = registry
-        self.clients = clients
-        self.changes = changes
-        self.catalogs = catalogs
-        self.records = records
-        self.cursors = cursors
         self.date = date
-        self.loops = loops
         self.streamSettings = streamSettings
         self.streamsMax = streamsMax
     }
@@ -121,9 +107,9 @@ package struct StreamAdmission: Sendable {
 
     /// Whether a stream can be admitted by what this gateway has in memory.
     func isPrepared(_ request: Identified) -> Bool {
-        clients.isCurrent(request.key, digest: request.registration)
-            && cursors.isKnown(request.cursor)
-            && (catalogs.document(of: request.key.app) != nil)
+        engine.clients.isCurrent(request.key, digest: request.registration)
+            && engine.cursors.isKnown(request.cursor)
+            && (engine.catalogs.document(of: request.key.app) != nil)
     }
 
     /// Returns the position to answer at, once catalog, registration and cursor are in memory. It
@@ -133,10 +119,10 @@ package struct StreamAdmission: Sendable {
     /// - Throws: ``EngineError/cluster(_:)`` if they cannot be read now.
     func prepare(_ request: Identified) async throws -> UInt64 {
         let head =
-            request.wantsStream && catalogs.document(of: request.key.app) != nil
-            ? records.head : try await changes.barrier()
-        _ = try await clients.record(request.key, digest: request.registration)
-        try await cursors.find(request.cursor)
+            request.wantsStream && engine.catalogs.document(of: request.key.app) != nil
+            ? engine.store.head : try await engine.log.barrier()
+        _ = try await engine.clients.record(request.key, digest: request.registration)
+        try await engine.cursors.find(request.cursor)
         return head
     }
 
@@ -148,23 +134,23 @@ package struct StreamAdmission: Sendable {
         _ request: Identified, at head: UInt64? = nil
     ) throws(ProblemDetails) -> Admitted {
         let key = request.key
-        guard catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
-        guard let record = registry.record(key) else { throw Problem.unknownClient }
+        guard engine.catalogs.document(of: key.app) != nil else { throw Problem.unknownApp }
+        guard let record = engine.registry.record(key) else { throw Problem.unknownClient }
         let newClaims = try authorizer.newClaims(request.token, record)
         try Self.requireRegistered(request.registration, record)
-        let cursor = cursors.judge(request.cursor)
+        let cursor = engine.cursors.judge(request.cursor)
         // It must not be forgotten before the stream is open.
-        if request.wantsStream { clients.arrived(key) }
+        if request.wantsStream { engine.clients.arrived(key) }
         // A cursor presented for some kinds confirms nothing about the others.
         if request.kinds == nil, case .after(let sequence) = cursor.point {
-            clients.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
+            engine.clients.resumed(key, from: sequence, request.wantsStream ? .stream : nil)
         }
         return Admitted(
             key: key, terms: RegistrationTerms(vouched: request.token.attributes),
             newClaims: newClaims, isPushable: record.isPushable, cursor: cursor,
             kinds: request.kinds,
             expires: authorizer.access.verifier.policy.end(of: request.token),
-            grant: request.grant, head: head ?? records.head)
+            grant: request.grant, head: head ?? engine.store.head)
     }
 
     /// Requires that the client's registration digest, if it states one, is that of the
@@ -177,7 +163,7 @@ package struct StreamAdmission: Sendable {
     }
 
     /// Whether the gateway can hold another stream. A client always can: see ``open(_:on:by:)``.
-    var hasRoom: Bool { loops.openStreams < streamsMax }
+    var hasRoom: Bool { engine.loops.openStreams < streamsMax }
 
     /// Opens a stream, or a poll that waits. If the client has more of them than it may, it takes the
     /// place of the oldest.
@@ -186,12 +172,13 @@ package struct StreamAdmission: Sendable {
         by makeCarrier: (ResumePoint) -> ShardLoop.Carrier?
     ) throws(ShardLoop.Failure) -> StreamID {
         let (id, replaced) = try shard.open(opening, on: makeCarrier)
-        if let replaced { loops.end(replaced) }
+        if let replaced { engine.loops.end(replaced) }
         return id
     }
 
     /// The cursor that a response states as the one at which it resumed.
     func resumedCursor(_ point: ResumePoint, in epoch: EpochID) -> String {
-        if case .after(let sequence) = point { cursors.text(sequence, in: epoch) } else { "" }
+        guard case .after(let sequence) = point else { return "" }
+        return engine.cursors.text(sequence, in: epoch)
     }
 }

@@ -48,13 +48,13 @@ extension GatewayRoutes {
     private func register(
         _ key: ClientKey, size: Int, _ registrar: Registrar, _ read: () throws -> RegistrationInput
     ) async throws -> RouteResponse {
-        let outcome = try await documents.run(.bytes(size), for: key.app) {
-            try await clients.register(key, try read(), size: size, by: registrar)
+        let outcome = try await engine.documents.run(.bytes(size), for: key.app) {
+            try await engine.clients.register(key, try read(), size: size, by: registrar)
         }
-        let expires = clock.wallMilliseconds() + Int64(registrationDays) * 86_400_000
+        let expires = engine.clock.wallMilliseconds() + Int64(registrationDays) * 86_400_000
         var document = Registered()
         document.client = key.client
-        document.cursor = cursors.text(outcome.position)
+        document.cursor = engine.cursors.text(outcome.position)
         document.expires = timestamp(expires)
         document.digest = outcome.digest
         document.warnings = outcome.warnings.list
@@ -71,8 +71,8 @@ extension GatewayRoutes {
             try authorizer.requireClient(token, key, backendMay: true)
         }
         try await requireCatalog(of: key.app)
-        guard let record = try await clients.record(key) else { throw Problem.unknownClient }
-        return try await documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
+        guard let record = try await engine.clients.record(key) else { throw Problem.unknownClient }
+        return try await engine.documents.run(record.isLarge ? .large : .bytes(0), for: key.app) {
             var document = [try Self.document(record)]
             try await explainer.describe(&document, app: key.app)
             return try RouteResponse(.ok, document: document[0])
@@ -101,24 +101,17 @@ extension GatewayRoutes {
         let app = try await app(request, context, .clientsWrite, .operatorRead)
         try await requireCatalog(of: app)
         let attribute = try request.queryValue("attribute").map(Self.attribute)
-        let limitMax = 1000
-        var limit = 100
-        if let text = try request.queryValue("limit") {
-            guard let number = Int(text), (1...limitMax).contains(number) else {
-                throw Problem.wrong(Faults("limit", "must be a number from 1 to \(limitMax)"))
-            }
-            limit = number
-        }
+        let limit = try request.number("limit", in: 1...1_000) ?? 100
         let after = try request.queryValue("after")
         let prefix = try request.queryValue("prefix") ?? ""
         guard prefix.isEmpty || Identifier.isValid(prefix) else {
             throw Problem.wrong(
                 Faults("prefix", "must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ -"))
         }
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             let page: RegistrationPage
             do {
-                page = try await records.registrations(
+                page = try await engine.store.registrations(
                     app: app, attribute: attribute, prefix: prefix, after: after, limit: limit)
             } catch let error as StoreError {
                 throw Problem.store(error)
@@ -143,7 +136,7 @@ extension GatewayRoutes {
         guard let text = try request.queryValue("attribute") else {
             throw Problem.malformed("The query must be attribute=NAME:VALUE.")
         }
-        let erased = try await clients.erase(app: app, attribute: try Self.attribute(text))
+        let erased = try await engine.clients.erase(app: app, attribute: try Self.attribute(text))
         return try RouteResponse(.ok, document: ErasedClients(erased: erased))
     }
 
@@ -163,29 +156,31 @@ extension GatewayRoutes {
         let key = try context.clientKey()
         try authorizer.requireClient(token, key, backendMay: false)
         let body = try await request.jsonBytes(upTo: limits.registrationBytesMax)
-        let acknowledgement = try await documents.run(.bytes(body.count), for: key.app) {
+        let acknowledgement = try await engine.documents.run(.bytes(body.count), for: key.app) {
             try Acknowledgement(try GatewayRequest.json(body), limits: limits)
         }
-        try await cursors.find(acknowledgement.cursor)
-        let cursor = cursors.judge(acknowledgement.cursor)
+        try await engine.cursors.find(acknowledgement.cursor)
+        let cursor = engine.cursors.judge(acknowledgement.cursor)
         guard case .after(let sequence) = cursor.point else {
             throw Problem.wrong(
                 Faults("cursor", "is not a valid cursor of this gateway"))
         }
         let digest = request.header(FieldName.timelineRegistration)
-        guard let record = try await clients.record(key, digest: digest) else {
+        guard let record = try await engine.clients.record(key, digest: digest) else {
             throw Problem.unknownClient
         }
         let claims = try authorizer.newClaims(token, record)
         try StreamAdmission.requireRegistered(digest, record)
-        if let leader, !leader.isHere, claims != nil || !acknowledgement.recommendations.isEmpty {
+        if let leader = engine.leader, !leader.isHere,
+            claims != nil || !acknowledgement.recommendations.isEmpty
+        {
             return try await pass(request, from: token, body: body, to: leader)
         }
         if let claims {
-            _ = try await clients.present(claims, of: key)
+            _ = try await engine.clients.present(claims, of: key)
         }
         metrics.rebuildFailures.increment(by: acknowledgement.failed)
-        try await clients.acknowledge(
+        try await engine.clients.acknowledge(
             key, at: sequence, in: cursor.epoch, recommendations: acknowledgement.recommendations,
             rebuilt: acknowledgement.rebuilt)
         return RouteResponse(.noContent)

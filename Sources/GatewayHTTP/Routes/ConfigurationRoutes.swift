@@ -21,7 +21,7 @@ extension GatewayRoutes {
     ) async throws -> RouteResponse {
         try await requireOperatorOfAll(request, context)
         let body = try await request.bytes(upTo: configuration.documentBytesMax)
-        return try await documents.run(.large, for: VerifiedToken.everyApp) {
+        return try await engine.documents.run(.large, for: VerifiedToken.everyApp) {
             try await Self.answer { () async throws(Faults) -> [ChangedOption] in
                 try await configuration.compare(body)
             }

@@ -21,14 +21,14 @@ extension GatewayRoutes {
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .changesWrite, .operatorRead)
         let body = try await request.bytes(upTo: limits.postBytesMax)
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             let events = try events(body, of: request)
             guard events.count <= Self.explainedEventsMax else {
                 throw Problem.tooLarge(
                     "At most \(Self.explainedEventsMax) events can be explained per request.")
             }
             try await requireCatalog(of: app)
-            guard let ruleSet = catalogs.ruleSet(of: app) else { throw Problem.unknownApp }
+            guard let ruleSet = engine.catalogs.ruleSet(of: app) else { throw Problem.unknownApp }
             var explanations: [ChangeExplanation] = []
             var keys = 0
             for (index, event) in events.enumerated() {
@@ -72,7 +72,7 @@ extension GatewayRoutes {
         let app = try await app(request, context, .operatorRead)
         let key = ClientKey(app: app, client: try context.name("client"))
         try await requireCatalog(of: app)
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             guard let client = try await explainer.client(key) else { throw Problem.unknownClient }
             return try RouteResponse(.ok, document: client, headers: Self.notStored)
         }
@@ -86,7 +86,7 @@ extension GatewayRoutes {
         guard let sequence = UInt64(try context.name("sequence")), sequence <= Int64.max else {
             throw Problem.wrong(Faults("sequence", "must be the number of a change"))
         }
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             guard let logged = try await explainer.logged(sequence, app: app) else {
                 throw Problem.unknownChange
             }
@@ -134,13 +134,14 @@ extension GatewayRoutes {
                 Faults("since", "must be seconds or a duration such as 24h or 7d, at most 3650d"))
         }
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             let catalog = try catalog(request.header(FieldName.contentType), body, app)
             do {
                 return try RouteResponse(
                     .ok,
                     document: try await explainer.difference(
-                        to: catalog, app: app, since: clock.wallMilliseconds() - seconds * 1_000
+                        to: catalog, app: app,
+                        since: engine.clock.wallMilliseconds() - seconds * 1_000
                     ) { context.channel.isActive }, headers: Self.notStored)
             } catch let error as StoreError {
                 throw Problem.store(error)
@@ -156,7 +157,7 @@ extension GatewayRoutes {
         let limit = try request.number("limit", in: 1...1_000) ?? 100
         let before = try request.number("before", in: 1...Int.max) ?? Int.max
         let filter = try Self.changeFilter(request)
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             var document = ChangePage()
             document.before = UInt64(before)
             for _ in 0..<(filter.isEmpty ? 1 : Self.filteredPagesMax) {
@@ -198,8 +199,8 @@ extension GatewayRoutes {
     ) async throws -> UInt64? {
         let page: (rows: [LogRow], next: UInt64?)
         do {
-            page = try await records.changes(
-                app: app, before: before, after: catalogs.removal(of: app),
+            page = try await engine.store.changes(
+                app: app, before: before, after: engine.catalogs.removal(of: app),
                 limit: filter.isEmpty ? limit : Self.filteredRows)
         } catch let error as StoreError {
             throw Problem.store(error)
@@ -247,7 +248,6 @@ extension Explainer.Logged {
 }
 
 extension RuleSet {
-    /// Returns the number of keys that a decision invalidates, by kind.
     fileprivate func keysByKind(_ decision: Decision) -> JSONMap<Int> {
         var counts: [String: Int] = [:]
         for key in decision.keys { counts[rules[key.rule].kind, default: 0] += 1 }

@@ -4,7 +4,6 @@ import GatewayDocuments
 import GatewayEngine
 import GatewayRecords
 import GatewaySigning
-import GatewayStorage
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -12,56 +11,37 @@ import WidgetModel
 
 /// The routes of the TLS port and their dependencies.
 package struct GatewayRoutes: Sendable {
+    let engine: Engine
     let admission: StreamAdmission
-    let changes: ChangeLog
-    let clients: ClientDirectory
-    let catalogs: AppCatalogs
-    let records: SQLiteStore
-    let push: PushLoop?
     let starts: ActivityStarts
-    let documents: DocumentWork
     let authorizer: Authorizer
     let signer: NotificationSigner
     let metrics: GatewayMetrics
-    let cursors: CursorCodec
-    let clock: GatewayClock
     let limits: Limits
     let keys: KeyService
     let registrationDays: Int
     let configuration: ConfigurationCommands
     let explainer: Explainer
     let tracing: GatewayTracing?
-    /// `nil` if no other gateway shares the log.
-    let leader: (any LogLeader)?
 
     package init(
-        admission: StreamAdmission, changes: ChangeLog, clients: ClientDirectory,
-        catalogs: AppCatalogs, records: SQLiteStore, push: PushLoop?, starts: ActivityStarts,
-        documents: DocumentWork, authorizer: Authorizer, signer: NotificationSigner,
-        metrics: GatewayMetrics, cursors: CursorCodec, clock: GatewayClock, limits: Limits,
-        keys: KeyService, registrationDays: Int, configuration: ConfigurationCommands,
-        explainer: Explainer, tracing: GatewayTracing?, leader: (any LogLeader)?
+        engine: Engine, admission: StreamAdmission, starts: ActivityStarts,
+        authorizer: Authorizer, signer: NotificationSigner, metrics: GatewayMetrics,
+        limits: Limits, keys: KeyService, registrationDays: Int,
+        configuration: ConfigurationCommands, explainer: Explainer, tracing: GatewayTracing?
     ) {
+        self.engine = engine
         self.admission = admission
-        self.changes = changes
-        self.clients = clients
-        self.catalogs = catalogs
-        self.records = records
-        self.push = push
         self.starts = starts
-        self.documents = documents
         self.authorizer = authorizer
         self.signer = signer
         self.metrics = metrics
-        self.cursors = cursors
-        self.clock = clock
         self.limits = limits
         self.keys = keys
         self.registrationDays = registrationDays
         self.configuration = configuration
         self.explainer = explainer
         self.tracing = tracing
-        self.leader = leader
     }
 
     /// A method that responds to the requests of a route.
@@ -180,15 +160,15 @@ extension GatewayRoutes {
         let contentType = request.header(FieldName.contentType)
         let precondition = try Self.precondition(request)
         let body = try await request.bytes(upTo: limits.catalogBytesMax)
-        return try await documents.run(.large, for: app) {
+        return try await engine.documents.run(.large, for: app) {
             let catalog = try catalog(contentType, body, app)
-            let replaced = catalogs.ruleSet(of: app)
-            defer { documents.release(replaced, of: app) }
-            let faults = clients.contentFaults(of: catalog, replacing: replaced?.catalog)
+            let replaced = engine.catalogs.ruleSet(of: app)
+            defer { engine.documents.release(replaced, of: app) }
+            let faults = engine.clients.contentFaults(of: catalog, replacing: replaced?.catalog)
             guard faults.isEmpty else { throw Problem.wrong(faults) }
-            let outcome = try await changes.putCatalog(
+            let outcome = try await engine.changes.putCatalog(
                 catalog, contentType: contentType ?? "", body: body, precondition)
-            if replaced !== catalogs.ruleSet(of: app) {
+            if replaced !== engine.catalogs.ruleSet(of: app) {
                 authorizer.log?.log(
                     .catalog, of: app,
                     ["app": "\(app)", "kinds": "\(catalog.widgets.count)"])
@@ -233,16 +213,15 @@ extension GatewayRoutes {
         return .none
     }
 
-    /// Requires that an app has a catalog.
     func requireCatalog(of app: String) async throws {
-        guard try await changes.catalog(of: app) != nil else { throw Problem.unknownApp }
+        guard try await engine.changes.catalog(of: app) != nil else { throw Problem.unknownApp }
     }
 
     func getCatalog(
         _ request: GatewayRequest, _ context: GatewayContext
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .catalogWrite, .operatorRead)
-        guard let document = try await changes.catalog(of: app) else {
+        guard let document = try await engine.changes.catalog(of: app) else {
             throw Problem.unknownApp
         }
         try request.requireAcceptable(document.contentType)
@@ -259,8 +238,8 @@ extension GatewayRoutes {
     ) async throws -> RouteResponse {
         let app = try await app(request, context, .changesWrite)
         let body = try await request.bytes(upTo: limits.postBytesMax)
-        let outcome = try await documents.run(.bytes(body.count), for: app) {
-            try await changes.post(try events(body, of: request), app: app)
+        let outcome = try await engine.documents.run(.bytes(body.count), for: app) {
+            try await engine.changes.post(try events(body, of: request), app: app)
         }
         // The members of `ChangesTaken`, without an intermediate tree: posts are a hot path.
         return RouteResponse(
@@ -299,13 +278,13 @@ extension GatewayRoutes {
             throw Problem.wrong(
                 Faults("", #"must be {"all": true}, {"kind": "…"} or {"client": "…"}"#))
         }
-        if case .kind(let kind) = scope, let ruleSet = catalogs.ruleSet(of: app),
+        if case .kind(let kind) = scope, let ruleSet = engine.catalogs.ruleSet(of: app),
             ruleSet.since(kind: kind) == nil, let hint = ruleSet.nearestKind(to: kind)
         {
             throw Problem.wrong(
                 Faults("kind", "is not declared in the app's catalog; did you mean `\(hint)`?"))
         }
-        let sequence = try await changes.reload(scope, app: app)
+        let sequence = try await engine.changes.reload(scope, app: app)
         return try RouteResponse(.accepted, document: ReloadTaken(sequence: sequence))
     }
 
@@ -339,7 +318,7 @@ extension GatewayRoutes {
         do throws(SigningError) {
             issued = try keys.issueClientToken(
                 to: wanted.sub, app: app, attributes: wanted.attributes, ttl: wanted.ttl,
-                now: clock.wallSeconds())
+                now: engine.clock.wallSeconds())
         } catch {
             guard error.code == .limitExceeded else { throw error }
             let most = JWS.tokenBytesMax
@@ -355,7 +334,7 @@ extension GatewayRoutes {
         return try RouteResponse(
             .created,
             document: IssuedToken(
-                token: token, expires: timestamp((clock.wallSeconds() + wanted.ttl) * 1000)),
+                token: token, expires: timestamp((engine.clock.wallSeconds() + wanted.ttl) * 1000)),
             headers: [FieldName.cacheControl: "no-store"])
     }
 }

@@ -21,7 +21,7 @@ extension GatewayRoutes {
     func passing(
         _ path: String, _ handler: @escaping GatewayRoute.Handler
     ) -> GatewayRoute.Handler {
-        guard let leader, !Self.ownPaths.contains(path) else { return handler }
+        guard let leader = engine.leader, !Self.ownPaths.contains(path) else { return handler }
         let bytesMax = max(limits.postBytesMax, limits.catalogBytesMax)
         return { request, context in
             guard !leader.isHere else { return try await handler(request, context) }
@@ -72,7 +72,7 @@ extension GatewayRoutes {
             let handler = route.handler(self)
             return GatewayRoute(route.method, route.path) { request, context in
                 // What was passed on once is never passed on again.
-                guard leader?.isHere == true else {
+                guard engine.leader?.isHere == true else {
                     throw Problem.engine(EngineError.cluster(.noWrites))
                 }
                 return try await handler(request, context)
@@ -81,19 +81,19 @@ extension GatewayRoutes {
         return RouteTable(
             passed + [
                 GatewayRoute(.POST, Self.attributesPath) { request, context in
-                    guard leader?.isHere == true else {
+                    guard engine.leader?.isHere == true else {
                         throw Problem.engine(EngineError.cluster(.noWrites))
                     }
                     let document = try await request.json(upTo: limits.registrationBytesMax)
                     let claims = try [String: [String]](decoding: document)
-                    _ = try await clients.present(claims, of: try context.clientKey())
+                    _ = try await engine.clients.present(claims, of: try context.clientKey())
                     return RouteResponse(.noContent)
                 },
                 GatewayRoute(.POST, Self.streamsPath) { request, _ in
                     try await streams(of: try await request.json(upTo: limits.postBytesMax))
                 },
                 GatewayRoute(.POST, Self.contactsPath) { request, _ in
-                    guard leader?.isHere == true else {
+                    guard engine.leader?.isHere == true else {
                         throw Problem.engine(EngineError.cluster(.noWrites))
                     }
                     let node = try request.queryValue("node") ?? ""
@@ -157,7 +157,7 @@ extension VerifiedToken {
             decoding: Base64.url.encode(try JSONValue(encoding: sender).serialized), as: UTF8.self)
     }
 
-    fileprivate init?(passed text: String) {
+    fileprivate convenience init?(passed text: String) {
         guard let bytes = Base64.url.decode(text), let document = try? JSONValue(parsing: bytes),
             let sender = try? PassedSender(decoding: document)
         else { return nil }

@@ -24,8 +24,8 @@ extension GatewayRoutes {
         else {
             throw Problem.wrong(Faults("channel", "must be one of \(Self.list(Self.channels))"))
         }
-        guard try await clients.record(key) != nil else { throw Problem.unknownClient }
-        switch try await push?.resend(key, channel: channel) ?? .nowhere {
+        guard try await engine.clients.record(key) != nil else { throw Problem.unknownClient }
+        switch try await engine.push?.resend(key, channel: channel) ?? .nowhere {
         case .pushing(let count):
             return try RouteResponse(.accepted, document: PushesTaken(pushes: count))
         case .nowhere:
@@ -66,7 +66,7 @@ extension GatewayRoutes {
         guard faults.isEmpty else { throw Problem.wrong(faults) }
         var rows: [PushAttemptRow]
         do {
-            rows = try await records.pushAttempts(query, limit: limit + 1)
+            rows = try await engine.store.pushAttempts(query, limit: limit + 1)
         } catch let error as StoreError {
             throw Problem.store(error)
         }
@@ -85,7 +85,7 @@ extension GatewayRoutes {
         let app = try await app(request, context, .operatorRead)
         try await requireCatalog(of: app)
         var document = PushEvents()
-        document.events = push?.events.events(of: app).map(\.document) ?? []
+        document.events = engine.push?.events.events(of: app).map(\.document) ?? []
         return try RouteResponse(
             .ok, document: document, headers: [FieldName.cacheControl: "no-store"])
     }

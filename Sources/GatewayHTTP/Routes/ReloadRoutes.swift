@@ -23,9 +23,9 @@ extension GatewayRoutes {
         let head = try await admission.prepare(identified)
         let admitted = try admission.admit(identified, at: head)
         if let claims = admitted.newClaims {
-            _ = try await clients.present(claims, of: admitted.key)
+            _ = try await engine.clients.present(claims, of: admitted.key)
         }
-        guard let shard = admission.loops.shard(of: context.channel.eventLoop) else {
+        guard let shard = engine.loops.shard(of: context.channel.eventLoop) else {
             throw Problem.unavailable("This connection cannot be served; reconnect.")
         }
         // The response to HEAD tells the client nothing, so it counts neither as a stream nor as a
@@ -39,22 +39,22 @@ extension GatewayRoutes {
             throw Problem.unavailable("The gateway has too many streams; retry later.")
         }
         let wait = Self.wait(request.head.headers.values(FieldName.prefer))
-        admission.registry.noteSeen(admitted.key, now: clock.wallMilliseconds())
+        engine.registry.noteSeen(admitted.key, now: engine.clock.wallMilliseconds())
         if !isHead {
             metrics.polls.increment()
-            if admitted.isPushable { push?.submit([.polled(admitted.key)]) }
+            if admitted.isPushable { engine.push?.submit([.polled(admitted.key)]) }
         }
         let answer = try await LongPoll.answer(
             admitted, wait: wait, on: shard, admission, channel: context.channel)
         let (stale, position) = (answer.stale, answer.position)
         if !isHead {
-            admission.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
+            engine.registry.notePolled(admitted.key, upTo: position, kinds: admitted.kinds)
         }
         var notifications: [JSONValue] = []
         if !stale.isEmpty {
             if !isHead { observeTold(answer, admitted) }
             let notification = try signer.notification(
-                app: admitted.key.app, content: stale, cause: nil, now: clock.wallSeconds())
+                app: admitted.key.app, content: stale, cause: nil, now: engine.clock.wallSeconds())
             notifications.append(.string(String(decoding: notification, as: UTF8.self)))
         }
         var headers: HTTPHeaders = [
@@ -65,7 +65,7 @@ extension GatewayRoutes {
         return RouteResponse(
             .ok,
             json: [
-                "cursor": .string(cursors.text(position, in: answer.epoch)),
+                "cursor": .string(engine.cursors.text(position, in: answer.epoch)),
                 "notifications": .array(notifications),
             ], headers: headers)
     }
@@ -74,11 +74,12 @@ extension GatewayRoutes {
     private func observeTold(_ answer: LongPoll.Answer, _ admitted: StreamAdmission.Admitted) {
         let stale = answer.stale
         guard case .after = answer.point, !stale.all,
-            admission.registry.noteTold(admitted.key, stale.sequence),
-            let accepted = changes.accepted.time(of: stale.sequence)
+            engine.registry.noteTold(admitted.key, stale.sequence),
+            let accepted = engine.changes.accepted.time(of: stale.sequence)
         else { return }
         metrics.freshnessSent[.poll]?.record(
-            Double(max(0, clock.wallMilliseconds() - accepted)) / 1000, kind: stale.kindLabel)
+            Double(max(0, engine.clock.wallMilliseconds() - accepted)) / 1000,
+            kind: stale.kindLabel)
     }
 
     /// The seconds of `Prefer: wait=20` (RFC 7240 section 4.3).

@@ -8,7 +8,6 @@ package struct BackupManifest: Sendable, Equatable {
     static let fileName = "manifest.json"
     /// The maximum size of a manifest, in bytes.
     static let bytesMax = 1 << 20
-    /// The maximum number of files in a backup.
     static let filesMax = 1_000
     /// The version of the backup layout; another number means another version.
     static let format: Int64 = 1
@@ -16,7 +15,6 @@ package struct BackupManifest: Sendable, Equatable {
     struct File: Sendable, Equatable {
         /// The path relative to the backup's root.
         let path: String
-        /// The length, in bytes.
         let bytes: Int64
         /// The SHA-256, in lower-case hexadecimal.
         let sha256: String
@@ -68,18 +66,9 @@ package struct BackupManifest: Sendable, Equatable {
             return JSONValue.object(object).serialized
         }
     }
+}
 
-    init(
-        created: String, version: String, head: UInt64, clients: Int, apps: Int, files: [File]
-    ) {
-        self.created = created
-        self.version = version
-        self.head = head
-        self.clients = clients
-        self.apps = apps
-        self.files = files
-    }
-
+extension BackupManifest {
     /// Reads a manifest.
     ///
     /// - Throws: ``Faults`` if it is of another version, or lists files outside a data directory.

@@ -9,10 +9,8 @@ extension DataDirectory {
     /// began.
     private static let emptyNames: Set<String> = [DirectoryLock.fileName, "lost+found"]
 
-    /// The result of a restore.
     package struct Restored: Sendable {
         package let manifest: BackupManifest
-        /// The number of the new epoch.
         package let epoch: Int64
     }
 

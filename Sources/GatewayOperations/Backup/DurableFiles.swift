@@ -67,7 +67,6 @@ enum DurableFiles {
         return try digest(file, named: name) { _ in }
     }
 
-    /// Makes the entries of a directory durable.
     static func seal(directory path: String) throws {
         let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw failure(path, "be opened") }

@@ -19,11 +19,8 @@ package struct GatewayConfiguration: Sendable {
         case development
     }
 
-    /// The data directory.
     package var data: String
-    /// The address of the TLS port.
     package var listen: Address
-    /// The address of the admin port.
     package var admin: Address
     /// The address of a port for probes only, if there is one.
     package var probes: Address?
@@ -31,30 +28,25 @@ package struct GatewayConfiguration: Sendable {
     package var cluster: ClusterSettings?
     /// The public URL; `nil` for that of `listen`.
     package var publicURL: String?
-    /// The number of event loops.
     package var threads: Int
     /// The source of the certificate and key.
     package var certificates: Certificates
     package var clientCA: String?
     /// The file with the lists of revoked client certificates; `nil` to check none.
     package var clientCRL: String?
-    /// Whether a client certificate is required.
     package var demandsClientCertificate = false
     /// The proxies that state the addresses of their clients; `nil` for none.
     package var proxies: TrustedProxies?
-    /// The trusted issuers of tokens.
     package var issuers: [IssuerSettings] = []
     /// The address ranges allowed for the URLs of keys in addition to public addresses.
     package var issuerKeyRanges: [AddressRange] = []
     /// The file with the certificates to trust at the URLs of keys; `nil` for the system's.
     package var issuerKeyTrust: String?
-    /// The rights of client certificates.
     package var certificateGrants: [CertificateGrant] = []
     /// Tokens that are rejected although they verify.
     package var denied = Denylist()
     /// Whether the gateway trusts tokens of its local issuer.
     package var localIssuer: Bool
-    /// The algorithm of new signing keys.
     package var algorithm: SigningAlgorithm = .edDSA
     /// The time from `iat` to `exp` of a notification, in seconds.
     package var notificationLifetime: Int64 = 900
@@ -62,11 +54,9 @@ package struct GatewayConfiguration: Sendable {
     package var publishLead: Int64 = 300
     /// The age at which changes are removed from the log, in seconds.
     package var retentionSeconds: Int64 = 7 * 86_400
-    /// The maximum number of log entries.
     package var retentionChanges: UInt64 = 1_000_000
     /// The number of days after which an unseen client is removed.
     package var clientDays = 90
-    /// The maximum number of streams per client.
     package var streamsPerClient = 4
     /// The maximum number of open connections, including event streams.
     package var connectionsMax = 100_000
@@ -83,26 +73,20 @@ package struct GatewayConfiguration: Sendable {
     package var idleSeconds: Int64 = 75
     /// The maximum number of bytes of request bodies processed at one time.
     package var requestBytesInWork = 64 << 20
-    /// The rate limits of requests.
     package var rates = RateLimits()
-    /// The limits of streams.
     package var streams = StreamSettings()
-    /// The limits of received documents.
     package var limits = Limits()
     package var quota = AppQuota()
     package var coreLimits = CoreLimits()
     package var push = PushConfiguration()
     /// The configuration of tracing; `nil` if nothing is traced.
     package var tracing: TracingConfiguration?
-    /// The minimum levels of log records.
     package var logLevels = LogLevels()
-    /// The format of log records.
     package var logFormat = LogFormat.logfmt
     /// The text of every option that is set.
     package fileprivate(set) var texts: [String: String] = [:]
     /// Settings without an effect, one line for each.
     package fileprivate(set) var notices: [String] = []
-    /// The configuration file, if there is one.
     package private(set) var file: String?
     /// The state of each file just before it was read or, if it is read later, named.
     package private(set) var filesRead: [String: FileWatch.Print?] = [:]
@@ -560,7 +544,6 @@ extension ConfigurationLayers {
         return configuration
     }
 
-    /// The minimum levels of log records.
     fileprivate var logLevels: LogLevels {
         mutating get {
             let standard = text("log.level").flatMap(Logger.Level.init(rawValue:)) ?? .info
@@ -573,7 +556,6 @@ extension ConfigurationLayers {
         }
     }
 
-    /// The format of log records.
     fileprivate var logFormat: LogFormat {
         mutating get { text("log.format").flatMap(LogFormat.init(rawValue:)) ?? .logfmt }
     }

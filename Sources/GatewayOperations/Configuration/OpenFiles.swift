@@ -40,7 +40,6 @@ extension GatewayConfiguration {
     private static let plainPortConnectionsMax = 64
     /// The maximum number of connections to the admin port with TLS.
     private static let adminConnectionsMax = 256
-    /// The maximum number of connections to webhooks.
     private static let webhookConnectionsMax = 256
 
     /// Divides the available descriptors; `nil` if they are too few.

@@ -3,7 +3,6 @@ import GatewaySettings
 import WidgetModel
 
 extension PushConfiguration {
-    /// Reads the configuration of pushes from the layers.
     init(_ layers: inout ConfigurationLayers) {
         self.init()
         for place in layers.places(of: "apns") {

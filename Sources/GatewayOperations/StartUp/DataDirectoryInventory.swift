@@ -4,18 +4,14 @@ import Foundation
 struct DataDirectoryInventory: Equatable {
     /// The existing files of a key ring.
     struct Ring: Equatable {
-        /// Whether its manifest exists.
         var hasManifest = false
         var keyFiles = 0
     }
 
-    /// Whether the database has any content.
     var hasDatabase = false
-    /// Whether the write-ahead log has any content.
     var hasWriteAheadLog = false
     /// Whether the directory has a record of its URLs.
     var hasIdentity = false
-    /// The state of each ring.
     var rings: [KeyRingName: Ring] = [:]
 
     /// Whether a gateway was served from the directory before, as shown by files other than the
@@ -25,7 +21,6 @@ struct DataDirectoryInventory: Equatable {
             || rings.values.contains { $0.hasManifest || $0.keyFiles > 0 }
     }
 
-    /// Whether the database is missing.
     var lacksDatabase: Bool { showsEarlierUse && !hasDatabase }
 
     /// Returns the missing rings.
@@ -49,7 +44,6 @@ struct DataDirectoryInventory: Equatable {
 }
 
 extension DataDirectory {
-    /// The present inventory.
     var inventory: DataDirectoryInventory {
         var inventory = DataDirectoryInventory()
         func hasContent(_ name: String) -> Bool {

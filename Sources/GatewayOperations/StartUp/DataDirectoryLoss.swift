@@ -8,7 +8,6 @@ package struct DataDirectoryLoss: Error, Equatable, CustomStringConvertible {
     }
 
     let directory: String
-    /// All missing parts.
     let parts: [Part]
 
     package var description: String {
@@ -46,7 +45,6 @@ package enum KeyRingName: String, Sendable, CaseIterable {
     case notifications = "keys"
     /// Signs the tokens of the local issuer.
     case tokens = "issuer"
-    /// Signs webhooks.
     case webhooks
 
     /// The purpose of the keys.

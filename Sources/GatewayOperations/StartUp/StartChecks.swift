@@ -1,4 +1,5 @@
 import Foundation
+import GatewayPush
 import GatewayRecords
 import GatewaySettings
 import GatewaySigning
@@ -108,7 +109,9 @@ package struct StartChecks {
         _ = try LogReplay(
             of: store, limits: configuration.limits, coreLimits: configuration.coreLimits)
         try store.pushClients { rows in
-            for row in rows { _ = try row.payload.map(PushClientPayload.read) }
+            for payload in rows.compactMap(\.payload) {
+                _ = try PushScheduler.SavedClient(payload, budget: .init(), now: 0, wall: 0)
+            }
         }
     }
 

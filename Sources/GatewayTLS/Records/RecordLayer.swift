@@ -4,9 +4,8 @@ import Glibc
 /// The record protocol of one TLS 1.3 connection after its handshake (RFC 8446 section 5), without
 /// OpenSSL's object.
 ///
-/// It exists for event streams, which are held open by the thousand and mostly idle. OpenSSL's
-/// object takes 13 kB of memory for each; this layer is little more than two secrets with their
-/// keys, so that an idle stream's connection takes 1.5 kB.
+/// It exists for event streams, which are held open by the thousand and mostly idle: it is little
+/// more than two secrets with their keys. ``TLSStream`` begins with the figures.
 struct RecordLayer {
     let suite: RecordSuite
     var sending: TrafficKeys

@@ -26,37 +26,40 @@ package final class TLSStream {
         case openSSL(OpaquePointer)
     }
 
-    /// Ciphertext that the kernel has not accepted yet.
-    struct Backlog {
+    /// Ciphertext that the kernel has not accepted yet. An object, because few streams have any.
+    final class Backlog {
         var bytes: [UInt8]
         var sent = 0
         /// The number of queued bytes that answer the peer's own requests.
         var answers = 0
 
+        init(bytes: [UInt8]) { self.bytes = bytes }
+
         var left: Int { bytes.count - sent }
     }
 
-    /// The owner's name for the stream.
-    package let name: UInt64
+    // In memory in this order: what a delivery needs lies together at the beginning.
     /// Freed in the phase `closed`.
     let engine: Engine
-    // Sound: used on the loop only, and not once `free` has set the phase.
-    let descriptor: Int32
-    private let permit: ConnectionPermit?
-    /// Its index among the places of its loop.
-    let place: UInt32
     var phase = Phase.open
     /// Whether the watcher reports when the socket accepts bytes again.
     var isWatchedForRoom = false
-    var backlog: Backlog?
-    /// The budget for its reader's input.
-    var input: InputBudget
     /// Whether the stream is in the loop's queue of streams to read from.
     var isQueuedForReading = false
-    /// Whether the stream has an entry among the deadlines of incomplete records.
-    var isRecordTimed = false
+    // Sound: used on the loop only, and not once `free` has set the phase.
+    let descriptor: Int32
+    var backlog: Backlog?
+    /// The owner's name for the stream.
+    package let name: UInt64
+    private let permit: ConnectionPermit?
+    /// The budget for its reader's input.
+    var input: InputBudget
+    /// Its index among the places of its loop.
+    let place: UInt32
     /// The number of its reader's records read so far; wraps.
     var recordsRead: UInt32 = 0
+    /// Whether the stream has an entry among the deadlines of incomplete records.
+    var isRecordTimed = false
 
     init(
         name: UInt64, engine: Engine, descriptor: Int32, permit: ConnectionPermit?, place: UInt32,

@@ -2,7 +2,6 @@ import COpenSSL
 import Glibc
 import NIOCore
 
-/// Closing streams.
 extension TLSStreams {
     /// Ends a stream in order: sends `farewell` and `close_notify`, then closes the socket when the
     /// peer has ended its side, or after `closeTimeout` at the latest.

@@ -74,10 +74,10 @@ extension TLSStreams {
     }
 
     private func queue(_ bytes: UnsafeRawBufferPointer, on stream: TLSStream) {
-        if stream.backlog == nil {
-            stream.backlog = TLSStream.Backlog(bytes: Array(bytes))
+        if let backlog = stream.backlog {
+            backlog.bytes.append(contentsOf: bytes)
         } else {
-            stream.backlog?.bytes.append(contentsOf: bytes)
+            stream.backlog = TLSStream.Backlog(bytes: Array(bytes))
         }
         guard !stream.isWatchedForRoom else { return }
         stream.isWatchedForRoom = true
@@ -93,8 +93,8 @@ extension TLSStreams {
             }
             guard sent >= 0 else { return false }
             TLSLoopCounters.add(sent, to: counters.direct)
-            stream.backlog?.sent += sent
-            if sent == backlog.left {
+            backlog.sent += sent
+            if backlog.left == 0 {
                 stream.backlog = nil
             } else if sent == 0 {
                 break

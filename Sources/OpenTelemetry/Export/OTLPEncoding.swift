@@ -19,7 +19,6 @@ package struct OTLPEncoding: Sendable {
         self.scope = ["name": .string(scope.name), "version": .string(scope.version)]
     }
 
-    /// Returns the body of a request.
     package func body(_ spans: [SpanRecord]) -> [UInt8] {
         let request: JSONValue = [
             "resourceSpans": [

@@ -6,17 +6,14 @@ import WidgetModel
 package struct SpanBatcher: Sendable {
     /// The limits and intervals.
     package struct Terms: Sendable {
-        /// The maximum number of waiting spans.
         package var waitingMax = 8_192
         /// The maximum encoded size of the waiting spans, bytes.
         package var waitingBytesMax = 16 << 20
-        /// The maximum number of spans in one batch.
         package var batchMax = 512
         /// The maximum encoded size of a batch, bytes, unless a single span is larger.
         package var batchBytesMax = 512 << 10
         /// The longest time that a span waits for others, ms.
         package var interval: Int64 = 2_000
-        /// The maximum number of attempts for one batch.
         package var attemptsMax = 5
         /// The wait before the second attempt, ms; it doubles with each further one.
         package var backoff: Int64 = 1_000
@@ -38,7 +35,6 @@ package struct SpanBatcher: Sendable {
         case done
     }
 
-    /// The number of spans by result.
     package struct Counts: Sendable, Equatable {
         /// The spans that the collector accepted.
         package var exported: UInt64
@@ -113,7 +109,6 @@ package struct SpanBatcher: Sendable {
         return spans.count == 1 || spans.count == terms.batchMax
     }
 
-    /// Returns the next order.
     package mutating func next(now: Int64) -> Step {
         switch state {
         case .sending: return .idle

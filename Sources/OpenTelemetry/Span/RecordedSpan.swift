@@ -36,7 +36,6 @@ package final class RecordedSpan: Span {
         state = Mutex(trace.isSampled ? State(name: name) : nil)
     }
 
-    /// Whether the span is recorded and has not ended.
     package var isRecording: Bool { state.withLock { $0 != nil } }
 
     package var operationName: String {

@@ -2,15 +2,12 @@ import Tracing
 
 /// A span that has ended: a value of limited size.
 package struct SpanRecord: Sendable, Equatable {
-    /// The value of an attribute.
     package enum Value: Sendable, Equatable {
         case text(String)
         case integer(Int64)
         /// Any other number.
         case number(Double)
-        /// A boolean.
         case flag(Bool)
-        /// Several texts.
         case texts([String])
     }
 
@@ -25,7 +22,6 @@ package struct SpanRecord: Sendable, Equatable {
         }
     }
 
-    /// An event during the span.
     package struct Event: Sendable, Equatable {
         package let name: String
         /// The time of the event, nanoseconds since 1970.
@@ -37,7 +33,6 @@ package struct SpanRecord: Sendable, Equatable {
     package let context: TraceContext
     /// The parent span; `nil` for the first span of a trace.
     package let parent: TraceContext?
-    /// The name of the operation.
     package let name: String
     /// The role in a communication, such as server or client.
     package let kind: SpanKind
@@ -47,7 +42,6 @@ package struct SpanRecord: Sendable, Equatable {
     package let end: UInt64
     /// The attributes, sorted by name.
     package let attributes: [Attribute]
-    /// The events during the span.
     package let events: [Event]
     /// The related spans of other traces.
     package let links: [TraceContext]

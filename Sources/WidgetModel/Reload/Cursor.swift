@@ -23,56 +23,23 @@ public struct Cursor: Sendable, Hashable {
 
     /// Reads the text form; returns `nil` for anything else.
     public init?(text: String) {
-        var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
-        var count = 0
-        for byte in text.utf8 {
-            guard count < Self.textBytes, let digit = Self.digit(byte) else { return nil }
-            // Shifts the 192-bit number left by six bits, then adds the digit.
-            words.0 = words.0 << 6 | words.1 >> 58
-            words.1 = words.1 << 6 | words.2 >> 58
-            words.2 = words.2 << 6 | UInt64(digit)
-            count += 1
+        guard text.utf8.count == Self.textBytes, let bytes = Base64.url.decode(text) else {
+            return nil
         }
-        guard count == Self.textBytes else { return nil }
-        epoch = EpochID(ordinal: UInt32(words.0 >> 32), nonce: UInt32(truncatingIfNeeded: words.0))
-        sequence = words.1
-        tag = words.2
+        func word(_ index: Int) -> UInt64 {
+            bytes[(index * 8)..<(index * 8 + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        epoch = EpochID(ordinal: UInt32(word(0) >> 32), nonce: UInt32(truncatingIfNeeded: word(0)))
+        sequence = word(1)
+        tag = word(2)
     }
 
-    /// The text form: 32 characters of `A-Za-z0-9-_`, valid in headers, URLs and SSE ids.
+    /// The text form: 32 characters of `A-Za-z0-9-_`, valid in headers, URLs and SSE ids. It is
+    /// base64url, of which 24 bytes need no padding.
     public var text: String {
-        String(unsafeUninitializedCapacity: Self.textBytes) { buffer in
-            var words = (UInt64(epoch.ordinal) << 32 | UInt64(epoch.nonce), sequence, tag)
-            for index in stride(from: Self.textBytes - 1, through: 0, by: -1) {
-                buffer[index] = Self.character(UInt8(words.2 & 63))
-                words.2 = words.2 >> 6 | words.1 << 58
-                words.1 = words.1 >> 6 | words.0 << 58
-                words.0 >>= 6
-            }
-            return Self.textBytes
-        }
-    }
-
-    /// Encodes a digit in base64url (RFC 4648 section 5); 24 bytes need no padding.
-    private static func character(_ digit: UInt8) -> UInt8 {
-        switch digit {
-        case 0..<26: UInt8(ascii: "A") + digit
-        case 26..<52: UInt8(ascii: "a") + digit - 26
-        case 52..<62: UInt8(ascii: "0") + digit - 52
-        case 62: UInt8(ascii: "-")
-        default: UInt8(ascii: "_")
-        }
-    }
-
-    private static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): character - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "-"): 62
-        case UInt8(ascii: "_"): 63
-        default: nil
-        }
+        let first = UInt64(epoch.ordinal) << 32 | UInt64(epoch.nonce)
+        let words = (first.bigEndian, sequence.bigEndian, tag.bigEndian)
+        return withUnsafeBytes(of: words) { Base64.url.string(Array($0)) }
     }
 }
 

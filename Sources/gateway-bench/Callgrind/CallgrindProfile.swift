@@ -5,7 +5,6 @@
 struct CallgrindProfile: Equatable {
     /// Instructions by the path of the program or library they belong to; `???` for no file's.
     private(set) var instructions: [String: Int] = [:]
-    /// Calls by the function called.
     private(set) var calls: [String: Int] = [:]
 
     /// The instruction of a function that stands first, and how often it ran.

@@ -18,7 +18,6 @@ struct AttackShape {
     let name: ShapeName
     let load: Load
 
-    /// Makes the documents of a shape.
     init(_ name: ShapeName, on stage: ComplexityStage) throws {
         self.name = name
         switch name {

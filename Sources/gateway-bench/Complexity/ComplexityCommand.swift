@@ -3,7 +3,6 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// Sends a real gateway the largest documents while another app posts.
 struct ComplexityCommand: ParsableCommand {
     /// The first argument.
     static let name = "complexity"

@@ -21,7 +21,6 @@ struct ComplexityRun {
     /// The length of each, in seconds.
     let seconds: Double
 
-    /// Runs all shapes.
     func run(_ tell: (String) -> Void) throws -> ComplexityReport {
         tell("setting up: two apps, \(ComplexityStage.clients) of the largest registrations")
         return try ComplexityStage.with(program: program, cores: cores) { stage in

@@ -25,7 +25,6 @@ final class ComplexityStage {
     let otherToken: String
     /// A token of an operator of the whole gateway.
     let operatorToken: String
-    /// A token of each of the attackers' clients.
     let clientTokens: [String]
     /// The cursor of the first client's registration.
     let cursor: String

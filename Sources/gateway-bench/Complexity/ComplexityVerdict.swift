@@ -1,5 +1,4 @@
 struct ShapeOutcome {
-    /// The shape's name.
     let shape: String
     /// The number of answers, by status.
     var statuses: [Int: Int] = [:]
@@ -46,12 +45,9 @@ struct ShapeOutcome {
 
 /// The verdict on a run, by its bounds.
 struct ComplexityVerdict {
-    /// One bound and whether it held.
     struct Bound: Equatable {
         let name: String
-        /// Whether the bound held.
         let isMet: Bool
-        /// The value found.
         let finding: String
     }
 

@@ -3,7 +3,6 @@
 final class TalkingReaders: ConnectionUser {
     /// The kind of records.
     enum Talk: Sendable {
-        /// Records of one byte.
         case tinyRecords
         /// Key updates that ask for one in return.
         case keyUpdates

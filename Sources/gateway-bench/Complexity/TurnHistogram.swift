@@ -2,9 +2,7 @@ import GatewayTestSupport
 
 /// The turns of the gateway's threads by their CPU time, from its metrics page.
 struct TurnHistogram: Equatable {
-    /// The turns of one thread.
     struct TurnCounts: Equatable {
-        /// The number of all turns.
         var count = 0
         /// The number of turns that took longer than ``boundSeconds``.
         var long = 0
@@ -23,7 +21,6 @@ struct TurnHistogram: Equatable {
     /// The names of the threads that requests of all apps share.
     static let shared = ["event_loop", "arrivals", "requests", writer]
 
-    /// The turns of each thread, by its name.
     private(set) var byThread: [String: TurnCounts] = [:]
 
     /// Reads a metrics page; `nil` where it lacks the histogram, or where a thread's part of it lacks

@@ -27,7 +27,6 @@ struct DecideWorkload {
         keys = self.widgets / Self.keyHolders
     }
 
-    /// The number of clients that hold the widgets.
     var clients: Int { widgets / Self.clientWidgets }
 
     /// Every kind depends on one of the items of its entity; every fourth on the tenant as well,

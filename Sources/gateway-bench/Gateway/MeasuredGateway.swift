@@ -63,6 +63,5 @@ extension GatewayProcess {
         try startMeasured()
     }
 
-    /// The TLS port of 127.0.0.1.
     var port: UInt16 { url.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
 }

@@ -6,7 +6,6 @@ import Glibc
 protocol ConnectionUser: AnyObject {
     /// The handshake is done.
     func opened(_ connection: ClientConnection)
-    /// The head of a response came.
     func headed(_ connection: ClientConnection, _ head: ResponseHead)
     /// A response that is no event stream is complete.
     func answered(_ connection: ClientConnection, status: Int, body: [UInt8])
@@ -23,7 +22,6 @@ extension ConnectionUser {
 }
 
 struct ConnectionSettings {
-    /// The port of 127.0.0.1.
     var port: UInt16
     /// Counts up; the source address follows from it.
     var number = 0
@@ -51,7 +49,6 @@ final class ClientConnection {
 
     /// Reads the responses.
     var reader = ResponseReader()
-    /// The head of the response that is being read.
     var head: ResponseHead?
     /// The body so far of a response that is no stream.
     var body: [UInt8] = []
@@ -65,7 +62,6 @@ final class ClientConnection {
     /// Source addresses 127.0.0.2 and on, so that one does not run out of ports.
     private static let sourceAddresses = 8
 
-    /// Starts to connect.
     init(_ settings: ConnectionSettings, tls: TLSClient, user: any ConnectionUser) throws {
         number = settings.number
         self.user = user

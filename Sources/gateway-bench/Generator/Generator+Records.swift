@@ -2,7 +2,6 @@ import COpenSSL
 
 /// Records that no client needs, for what they cost the peer.
 extension Generator {
-    /// Sends records of one byte each.
     func sendTinyRecords(_ count: Int, on connection: ClientConnection) {
         guard connection.state == .open, let session = connection.session else { return }
         ERR_clear_error()

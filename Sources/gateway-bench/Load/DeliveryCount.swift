@@ -7,7 +7,6 @@ import OpenMetrics
 struct DeliveryCount {
     /// The times from a change to its arrival at one stream.
     private(set) var latency = LatencyHistogram()
-    /// Deliveries that came.
     private(set) var delivered = 0
     /// Events beyond those posted.
     private(set) var stray = 0
@@ -17,7 +16,6 @@ struct DeliveryCount {
     private(set) var last: Int64 = 0
     private var times: [Int64] = []
 
-    /// Changes posted.
     var changes: Int { times.count }
 
     /// Records a change that was posted, or should have been, at `time`; it is due at `streams` streams.

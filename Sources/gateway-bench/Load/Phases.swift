@@ -17,7 +17,6 @@ struct PhaseStats {
     var ownMicroseconds: Double { perDelivery(Double(ownCPU) / 1e3) }
     /// Bytes of event stream a delivery.
     var bytesPerDelivery: Double { perDelivery(Double(bytes)) }
-    /// Deliveries a second.
     var perSecond: Double { Double(count.delivered) / max(seconds, 1e-9) }
 
     /// Returns a percentile of the latency, milliseconds.

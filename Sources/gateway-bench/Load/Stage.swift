@@ -127,7 +127,6 @@ final class Stage {
             body: isBatch ? JSONValue.array(events).serialized : events[0].serialized)
     }
 
-    /// Returns the event of a change of `thing`.
     static func event(of thing: String, number: Int) -> JSONValue {
         [
             "specversion": "1.0", "type": "changed", "source": "/bench",

@@ -40,7 +40,6 @@ struct PoolLoad {
         return run.figures.withLock { $0 }
     }
 
-    /// The pushes of one run.
     private final class Run: Sendable {
         let figures = Mutex(Stats())
         private let pool: APNsPool

@@ -8,13 +8,11 @@ import GatewayTestSupport
 ///
 /// Whoever makes one calls ``end()``, on errors too.
 final class PushServer {
-    /// Names of the key and its team.
     static let (keyID, team) = ("BENCHKEY00", "BENCHTEAM0")
 
     /// The key that authenticates its pushes.
     let key: SigningKey
     let certificates: DevelopmentCertificates
-    /// The port of 127.0.0.1.
     let port: UInt16
     private let child: TestProgram
 

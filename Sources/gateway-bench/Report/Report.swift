@@ -3,7 +3,6 @@ import WidgetModel
 /// One line of the report: a figure over all repetitions.
 struct ReportRow {
     let scenario: ScenarioName
-    /// The name of the figure.
     let name: String
     let unit: String
     /// The bound of the figure.
@@ -75,7 +74,6 @@ struct Report {
         !failures.isEmpty || rows.contains { $0.isLoss && $0.value != 0 }
     }
 
-    /// Whether a bar was missed.
     var missesBar: Bool { rows.contains { $0.isMet == false } }
 
     /// The rows of some scenarios as a table, one line each.
@@ -85,7 +83,6 @@ struct Report {
             [["scenario", "figure", "median", "range", "unit", "bar"]] + shown.map(\.columns))
     }
 
-    /// The report as one document.
     func json(machine: [(String, String)], settings: JSONValue) -> JSONValue {
         [
             "machine": Figure.json(machine), "settings": settings,

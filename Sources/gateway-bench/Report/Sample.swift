@@ -7,7 +7,6 @@ enum Bar: Equatable {
     /// It should not be below this.
     case atLeast(Double)
 
-    /// Whether `value` meets it.
     func isMet(by value: Double) -> Bool {
         switch self {
         case .atMost(let bound): value <= bound

@@ -10,7 +10,6 @@ struct BenchSettings {
     var benchCores: [Int]?
     /// Whether everything is smaller.
     var isQuick: Bool
-    /// Repetitions of each scenario.
     var repetitions: Int
     /// Streams of `fanout`, `latency`, `storm` and `cluster`.
     var streams: Int
@@ -35,7 +34,6 @@ struct BenchSettings {
     /// Changes a second that make ``rate`` with so many streams.
     func changesPerSecond(streams: Int) -> Double { rate / Double(max(1, streams)) }
 
-    /// The settings in the report.
     var json: JSONValue {
         func cores(_ list: [Int]?) -> JSONValue {
             list.map { .array($0.map { .integer(Int64($0)) }) } ?? .null

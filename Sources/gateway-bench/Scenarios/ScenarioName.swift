@@ -19,7 +19,6 @@ enum ScenarioName: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the scenario loads a gateway.
     var needsGateway: Bool { self != .push }
 
     /// Name and abstract, for a list of all.

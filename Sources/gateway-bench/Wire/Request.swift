@@ -1,4 +1,3 @@
-/// Writes requests.
 enum Request {
     /// Returns a request for `localhost` over HTTP/1.1.
     static func bytes(

@@ -2,7 +2,6 @@
 struct ResponseHead: Equatable {
     /// How the body ends.
     enum Framing: Equatable {
-        /// There is none.
         case none
         /// After so many bytes.
         case length(Int)

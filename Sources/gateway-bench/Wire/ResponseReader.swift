@@ -11,7 +11,6 @@ struct ResponseReader {
         case head(ResponseHead)
         /// These of the bytes given are body, chunk framing removed.
         case body(Range<Int>)
-        /// The response is complete.
         case end
     }
 

@@ -26,7 +26,6 @@ extension Campaign {
             (0..<count).map { _ in Subject.random(using: &generator) })
     }
 
-    /// Gives a batch its number.
     func openBatch(_ subjects: [Subject]) -> (batch: Int, subjects: [Subject]) {
         stage.update { stage in
             stage.nextBatch += 1

@@ -24,7 +24,6 @@ struct ChangeHistory {
         let sequence: UInt64
     }
 
-    /// The answers to one batch.
     private struct Answers {
         /// The highest sequence of the batch.
         let sequence: UInt64

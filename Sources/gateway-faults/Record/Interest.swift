@@ -24,7 +24,6 @@ enum WidgetKind: String, Hashable, Sendable {
     case party
     /// Shows the game of the client's account.
     case status
-    /// Shows the pulse.
     case pulse
 }
 

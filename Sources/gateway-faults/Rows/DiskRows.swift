@@ -1,6 +1,5 @@
 import GatewayTestSupport
 
-/// Faults of the disk.
 extension RowContext {
     /// The disk is full, has room again, and so on.
     func fullDisk() throws {

@@ -19,7 +19,6 @@ struct Row: Sendable, ExpressibleByArgument {
     /// could not be finished.
     let run: @Sendable (RowContext) throws -> Void
 
-    /// The rows of one gateway.
     private static let single = [
         Row(
             name: "registration", finding: "V1",
@@ -96,7 +95,6 @@ struct Row: Sendable, ExpressibleByArgument {
         ) { try $0.rudeClients() },
     ]
 
-    /// Every row.
     static let all = single + cluster
 }
 
@@ -108,7 +106,6 @@ extension Row {
 
     static var allValueStrings: [String] { all.map(\.name) }
 
-    /// One line of help.
     var help: String { "  " + name.padding(toLength: 15, withPad: " ", startingAt: 0) + summary }
 }
 

@@ -86,15 +86,12 @@ final class RowContext {
         low + (high - low) * Double(generator.below(10_001)) / 10_000
     }
 
-    /// Waits for a random number of seconds.
     func pauseRandomly(_ low: Double, _ high: Double) { pause(seconds: randomSeconds(low, high)) }
 
-    /// Adds a result.
     func report(_ name: String, _ value: some CustomStringConvertible) {
         figures.append((name, value.description))
     }
 
-    /// Adds a time.
     func report(_ name: String, seconds: Double, places: Int = 2) {
         report(name, seconds.rounded(toPlaces: places) + " s")
     }

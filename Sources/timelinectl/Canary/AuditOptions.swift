@@ -4,7 +4,6 @@ import TimelineRuntime
 
 /// The options of an audit of several nodes.
 struct AuditOptions: ParsableArguments {
-    /// The maximum number of nodes.
     static let nodesMax = 16
     /// The default of `--interval`, seconds.
     static let interval = 5
@@ -28,7 +27,6 @@ struct AuditOptions: ParsableArguments {
             valueName: "share"))
     var objective: Double?
 
-    /// The objective, or its default.
     var objectiveInForce: Double { objective ?? 0.999 }
 
     func validate() throws {

@@ -27,7 +27,6 @@ struct AuditShare: Sendable, Equatable {
 
 /// The figures of an auditor over five minutes.
 struct AuditReport: Sendable, Equatable {
-    /// The figures of one node.
     struct Node: Sendable, Equatable {
         /// Its URL.
         let name: String
@@ -43,7 +42,6 @@ struct AuditReport: Sendable, Equatable {
     }
 
     let changes: Int
-    /// The figures of each node.
     let nodes: [Node]
 
     /// The shares of all nodes together, delivered within ``AuditWindow/limits``.

@@ -16,7 +16,6 @@ actor Auditor {
     /// The wait before a stream is opened again.
     private static let reconnectDelay = Duration.seconds(1)
 
-    /// One node of the gateway.
     struct Node: Sendable {
         /// Its URL.
         let name: String

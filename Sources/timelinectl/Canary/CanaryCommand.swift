@@ -4,7 +4,6 @@ import Foundation
 import TimelineRuntime
 import WidgetModel
 
-/// Tests the whole path of a change, repeatedly.
 struct CanaryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "canary",

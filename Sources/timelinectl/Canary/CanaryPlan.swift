@@ -117,7 +117,6 @@ struct CanaryPlan: Equatable {
 
     private var parameters: JSONValue { .object([parameter: .string(value)]) }
 
-    /// The event of one round.
     func event(id: String) -> JSONValue {
         [
             "specversion": "1.0", "type": "timelinectl.canary", "source": "timelinectl/canary",
@@ -134,7 +133,6 @@ struct CanaryPlan: Equatable {
             }
     }
 
-    /// The acknowledgement document.
     func acknowledgement(_ cursor: Cursor, milliseconds: Int64) -> JSONValue {
         Self.acknowledgement(cursor, of: [self], milliseconds: milliseconds)
     }

@@ -11,7 +11,6 @@ enum CanaryRound: Sendable, Equatable {
     /// A notification arrived that is not signed with the gateway's keys.
     case forged(String)
 
-    /// The outcome as one word.
     var word: String {
         switch self {
         case .confirmed: "confirmed"

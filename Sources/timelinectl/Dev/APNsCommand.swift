@@ -5,7 +5,6 @@ import GatewayTLS
 import Synchronization
 import WidgetModel
 
-/// Runs a simulated push service.
 struct APNsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns",

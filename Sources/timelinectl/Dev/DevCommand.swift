@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// Simulates services that a team does not have available.
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",

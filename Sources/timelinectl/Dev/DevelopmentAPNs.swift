@@ -33,7 +33,7 @@ struct DevelopmentAPNs: ParsableArguments {
 
     /// Certificates for this machine's own names; creates them if they are missing.
     func certificates() throws -> DevelopmentCertificates {
-        do throws(DevelopmentCertificates.Failure) {
+        do throws(TLSError) {
             return try DevelopmentCertificates.ensure(
                 in: data, now: Int64(Date().timeIntervalSince1970))
         } catch {
@@ -67,7 +67,6 @@ struct DevelopmentAPNs: ParsableArguments {
     }
 }
 
-/// Makes a provider token, for experiments with curl.
 struct APNsTokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns-token",

@@ -4,7 +4,6 @@ import Foundation
 import TimelineRuntime
 import WidgetModel
 
-/// Plays many devices against a gateway.
 struct DeviceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "device",

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayDocuments
+import GatewayOperations
 import OpenMetrics
 import Synchronization
 import TimelineRuntime

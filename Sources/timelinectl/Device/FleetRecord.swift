@@ -6,7 +6,6 @@ import TimelineRuntime
 final class FleetRecord: Sendable {
     /// The counters of one kind, or of all.
     struct Stats: Sendable {
-        /// Timelines placed.
         var timelines = 0
         /// Timelines named in notifications.
         var told = 0
@@ -40,7 +39,6 @@ final class FleetRecord: Sendable {
         var unverified = 0
         /// Requests and streams that failed.
         var failures = 0
-        /// The last failure.
         var failure: GatewayFailure?
     }
 
@@ -83,7 +81,6 @@ final class FleetRecord: Sendable {
         }
     }
 
-    /// The current snapshot.
     var snapshot: Snapshot {
         state.withLock { state in
             state.snapshot.due = state.due.due

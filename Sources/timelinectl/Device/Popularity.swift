@@ -18,7 +18,6 @@ struct Popularity: Sendable {
         self.sums = sums
     }
 
-    /// Draws a rank.
     func draw(using generator: inout some RandomNumberGenerator) -> Int {
         let wanted = Double.random(in: 0..<(sums.last ?? 1), using: &generator)
         var (low, high) = (0, sums.count - 1)

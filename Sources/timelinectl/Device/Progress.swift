@@ -15,7 +15,6 @@ final class Progress: Sendable {
     /// Counts one more as done.
     func step() { tell { $0 + 1 } }
 
-    /// Sets the number done.
     func reach(_ done: Int) { tell { _ in done } }
 
     private func tell(_ next: (Int) -> Int) {

@@ -5,7 +5,6 @@ import GatewayOperations
 import TimelineRuntime
 import WidgetModel
 
-/// Checks everything a gateway needs.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -76,7 +75,6 @@ struct DoctorCommand: AsyncParsableCommand {
         if failed > 0 { throw ExitStatus.refused }
     }
 
-    /// The diagnostics of this machine.
     private func local() async -> [DiagnosticResult] {
         var flags: [String: String] = [:]
         if let data { flags["data"] = data }

@@ -4,12 +4,10 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Commands for an app as a whole.
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Remove an app.", subcommands: [Delete.self])
 
-    /// Deletes an app and everything that belongs to it.
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",

@@ -2,7 +2,6 @@ import ArgumentParser
 import GatewayOperations
 import WidgetModel
 
-/// Copies a gateway's data directory.
 struct BackupCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
@@ -44,7 +43,6 @@ struct BackupCommand: AsyncParsableCommand {
     }
 }
 
-/// Replaces a data directory with a backup.
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",

@@ -5,7 +5,6 @@ import GatewaySigning
 import TimelineRuntime
 import WidgetModel
 
-/// Shows the keys that a gateway publishes.
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",

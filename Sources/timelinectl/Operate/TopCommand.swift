@@ -4,7 +4,6 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// Shows a gateway's status every second.
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top",

@@ -27,7 +27,6 @@ struct PictureSize: Equatable {
 /// A part of a picture, within its size unless the app moves it.
 struct PicturePart {
     var size = PictureSize()
-    /// Its elements of SVG.
     var svg = ""
     /// The directions in which it takes all the space that is left: `true` for along a row.
     var growth: Set<Bool> = []

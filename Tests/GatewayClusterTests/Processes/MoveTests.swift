@@ -11,7 +11,6 @@ struct MoveTests {
     @Test func `clients, events and pushes go on where they were`() throws {
         let gateways = try ClusterGateways(ClusterFixture(), pushes: true)
         let data = try GatewayProcess.temporaryDirectory()
-        defer { try? FileManager.default.removeItem(atPath: data) }
         let alone = try gateways.startAlone(data: data)
         #expect(try gateways.putCatalog(alone) == 201)
         let token = String(repeating: "a1", count: 32)

@@ -130,35 +130,14 @@ private final class RouteScript {
     }
 
     private func register(_ client: String, pushToken: String?) throws -> String {
-        let stream: [JSONValue] = [["type": "stream"]]
-        let apns: [JSONValue] =
-            pushToken.map {
-                [
-                    [
-                        "type": "apns", "pushType": "widgets", "token": .string($0),
-                        "environment": "production",
-                    ]
-                ]
-            } ?? []
+        let document = registration(
+            showing: ["panda"], delivery: addresses(pushToken: pushToken))
         let answer = try home.http().request(
-            "PUT", app + "/clients/\(client)", token: token(client),
-            body: document(delivery: .array(stream + apns)).text)
+            "PUT", app + "/clients/\(client)", token: token(client), body: document.text)
         guard answer.status == 201, let cursor = answer["cursor"]?.stringValue else {
             throw TestFailure(answer.text)
         }
         return cursor
-    }
-
-    private func document(delivery: JSONValue) -> JSONValue {
-        [
-            "platform": "iOS", "delivery": delivery,
-            "widgets": [
-                [
-                    "kind": "detail", "family": "systemSmall",
-                    "parameters": ["character": "panda"],
-                ]
-            ],
-        ]
     }
 
     func run() throws {
@@ -240,7 +219,8 @@ private final class RouteScript {
         try ask("explainClient", "GET", me + "/explain")
         try ask("getClient", "GET", me, as: "phone")
         try ask("patchClient", "PATCH", me, as: "phone", #"{"osVersion": "26.2"}"#)
-        try ask("putClient", "PUT", me, as: "phone", document(delivery: [["type": "stream"]]).text)
+        let document = registration(showing: ["panda"], delivery: addresses(pushToken: nil))
+        try ask("putClient", "PUT", me, as: "phone", document.text)
         try ask("listClients", "GET", app + "/clients?attribute=account:1")
     }
 

@@ -11,8 +11,7 @@ import WidgetModel
     ) -> BackTest {
         var terms = PushScheduler.Terms()
         terms.interval = interval
-        return BackTest(
-            ruleSet, limits: Limits(), terms: BackTest.Terms(terms), hash: testHash)
+        return BackTest(ruleSet, limits: Limits(), terms: terms, hash: testHash)
     }
 
     private let timeline = BackTest.Subject(kind: "k", target: .timeline)

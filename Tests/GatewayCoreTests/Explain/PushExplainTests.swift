@@ -23,8 +23,7 @@ import WidgetModel
     }
 
     @Test func `a push is under way, was taken, and is confirmed`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
         #expect(forecast(small) == .sent(.widgets))
         try small.change("1")
         #expect(standing(small, at: 2) == .withheld(.underWay, until: nil))
@@ -36,10 +35,8 @@ import WidgetModel
     }
 
     @Test func `a kind that was pushed for waits for its interval`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
+        var small = try SmallPushScheduler(device())
+        try small.push()
         let until = small.now + 300_000
         #expect(forecast(small) == .withheld(.interval, until: until))
         try small.change("1")
@@ -48,14 +45,8 @@ import WidgetModel
     }
 
     @Test func `a budget that is used up withholds, and less what is urgent`() throws {
-        var terms = PushScheduler.Terms()
-        terms.interval = 0
-        var small = try SmallPushScheduler(terms: terms)
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        for _ in 0..<5 {
-            try small.change("1")
-            try small.finish(small.orders().first)
-        }
+        var small = try SmallPushScheduler(device()) { $0.interval = 0 }
+        for _ in 0..<5 { try small.push() }
         try small.change("1")
         guard case .withheld(.budget, let until?)? = standing(small, at: small.head) else {
             Issue.record("\(String(describing: standing(small, at: small.head)))")
@@ -65,22 +56,15 @@ import WidgetModel
         #expect(forecast(small) == .withheld(.budget, until: until))
         #expect(forecast(small, .high) == .sent(.widgets))
         // It goes out at the forecast moment.
-        small.wait(until - small.now - 1)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().count == 1)
+        try small.next(after: until - small.now)
     }
 
     @Test func `a stream has its chance, and a change for many is spread`() throws {
-        var terms = PushScheduler.Terms()
-        terms.spread = PushSpread.Terms(devicesPerSecond: 1)
-        var small = try SmallPushScheduler(terms: terms)
+        var small = try SmallPushScheduler { $0.spread = PushSpread.Terms(devicesPerSecond: 1) }
         for index in 0..<9 {
-            small.scheduler.registered(
-                device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
-                now: small.now)
+            small.register(device(named: "d\(index)", delivery: [apns("a\(index)")]))
         }
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.register()
         guard case .withheld(.spread, let until?)? = forecast(small, devices: 10) else {
             Issue.record("\(String(describing: forecast(small, devices: 10)))")
             return
@@ -97,23 +81,18 @@ import WidgetModel
     }
 
     @Test func `a failure is tried again, a refusal is not, a dead address never`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, .retry(.device))
+        var small = try SmallPushScheduler(device())
+        try small.push(.retry(.device))
         #expect(standing(small, at: 2) == .withheld(.retry, until: small.now + 60_000))
         small.wait(60_000)
         try small.finish(small.orders().first, .giveUp)
         #expect(standing(small, at: 2) == .unreachable(.refused))
-        try small.change("1")
-        try small.finish(small.orders().first, .stop(.topic))
+        try small.push(.stop(.topic))
         #expect(standing(small, at: 3) == .withheld(.stopped, until: nil))
         #expect(forecast(small) == .withheld(.stopped, until: nil))
 
-        var other = try SmallPushScheduler()
-        other.scheduler.registered(device(), app: "app", now: other.now)
-        try other.change("1")
-        try other.finish(other.orders().first, .dropAddress)
+        var other = try SmallPushScheduler(device())
+        try other.push(.dropAddress)
         #expect(standing(other, at: 2) == .unreachable(.deadAddress))
         #expect(forecast(other) == .unreachable(.deadAddress))
         let addresses = other.scheduler.addresses(of: key, now: other.now)
@@ -121,12 +100,11 @@ import WidgetModel
     }
 
     @Test func `a webhook that is gone is disabled`() throws {
-        var small = try SmallPushScheduler()
         let record = device(delivery: [.webhook(url: "https://example.com/hook")])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        var small = try SmallPushScheduler(record)
         try small.change("1")
         let order = try #require(small.orders().first)
-        small.scheduler.finished(order.number, .webhook(.status(410)), now: small.now, random: 0)
+        try small.finish(order, .status(410))
         #expect(standing(small, at: 2, of: record) == .unreachable(.disabledWebhook))
         #expect(item.pushChannel(in: record.registration) == .webhook)
     }
@@ -135,16 +113,14 @@ import WidgetModel
     @Test(arguments: 0..<40)
     func `what is withheld goes out at the moment that was named`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        var terms = PushScheduler.Terms()
-        terms.interval = random.pick([0, 60_000, 300_000])
-        terms.spread = PushSpread.Terms(devicesPerSecond: random.pick([1, 1_000]))
-        var small = try SmallPushScheduler(terms: terms)
+        var small = try SmallPushScheduler {
+            $0.interval = random.pick([0, 60_000, 300_000])
+            $0.spread = PushSpread.Terms(devicesPerSecond: random.pick([1, 1_000]))
+        }
         let record = device(delivery: [.stream, apns()])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        small.register(record)
         for index in 0..<5 {
-            small.scheduler.registered(
-                device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
-                now: small.now)
+            small.register(device(named: "d\(index)", delivery: [apns("a\(index)")]))
         }
         var last: UInt64 = 0
         for _ in 0..<60 {

@@ -13,39 +13,6 @@ import WidgetModel
         return elements
     }
 
-    @Test func `one key is served in order`() {
-        var queue = Queue(limits: .init(count: 100, cost: 100))
-        for element in 0..<50 { #expect(queue.append(element, for: "a", cost: 1) == nil) }
-        #expect(drain(&queue) == Array(0..<50))
-        #expect(queue.isEmpty)
-        #expect(queue.popFirst() == nil)
-    }
-
-    @Test func `a key that comes last has the next turn`() {
-        var queue = Queue(limits: .init(count: 1_000, cost: 1_000_000, quantum: 10))
-        for element in 0..<500 { _ = queue.append(element, for: "flood", cost: 10) }
-        _ = queue.popFirst()
-        #expect(queue.append(-1, for: "late", cost: 10) == nil)
-        let first = [queue.popFirst(), queue.popFirst()].map { $0?.element }
-        #expect(first.contains(-1))
-    }
-
-    /// Jobs of 100 quanta compete with jobs of one tenth, and each key gets the same share by cost.
-    @Test func `turns are counted in cost and not in elements`() {
-        var queue = Queue(limits: .init(count: 10_000, cost: .max, quantum: 10))
-        for element in 0..<20 { _ = queue.append(element, for: "huge", cost: 1_000) }
-        for element in 0..<5_000 { _ = queue.append(element, for: "small", cost: 1) }
-        var served: [String: Int] = [:]
-        while let entry = queue.popFirst() {
-            served[entry.key, default: 0] += entry.cost
-            if queue.count(of: "huge") > 0, queue.count(of: "small") > 0 {
-                let difference = served["huge", default: 0] - served["small", default: 0]
-                #expect(abs(difference) <= 1_000 + 2 * 10)
-            }
-        }
-        #expect(served == ["huge": 20_000, "small": 5_000])
-    }
-
     /// Each large element is sent only after the one before was served.
     @Test func `a debt is kept by a key that has nothing waiting`() {
         var queue = Queue(limits: .init(count: 10_000, cost: .max, quantum: 10))
@@ -62,23 +29,6 @@ import WidgetModel
             }
         }
         #expect(servedHuge <= 1 + 1_900 / 500 + 1)
-    }
-
-    @Test func `one key cannot fill the queue, and the last to come finds room`() {
-        var queue = Queue(limits: .init(count: 100, cost: .max))
-        var taken: [String: Int] = [:]
-        for app in ["a", "b", "c"] {
-            while true {
-                let refusal = queue.append(0, for: app, cost: 0)
-                if let refusal {
-                    #expect(refusal == .shareUsed)
-                    break
-                }
-                taken[app, default: 0] += 1
-            }
-        }
-        #expect(taken["a"] == 80)
-        #expect(queue.append(0, for: "late", cost: 0) == nil)
     }
 
     @Test func `cost is bounded as count is, and an empty queue takes anything`() {

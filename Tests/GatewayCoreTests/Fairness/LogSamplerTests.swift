@@ -31,16 +31,6 @@ import WidgetModel
             ])
     }
 
-    @Test func `subjects do not affect each other`() {
-        var sampler = LogSampler<Int>(perWindow: 1, window: 1_000)
-        let logged = (0..<100).filter { sampler.admits($0, now: 0) }
-        #expect(logged == Array(0..<100))
-        let again = sampler.admits(7, now: 1)
-        #expect(!again)
-        let summaries = sampler.summaries(now: 1_000)
-        #expect(summaries == [.init(subject: 7, suppressed: 1)])
-    }
-
     @Test func `subjects beyond the limit share one count until others expire`() {
         var sampler = LogSampler<Int>(perWindow: 1, window: 1_000, subjectsMax: 10)
         let logged = (0..<1_000).filter { sampler.admits($0, now: 0) }

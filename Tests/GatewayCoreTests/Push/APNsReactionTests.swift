@@ -20,71 +20,58 @@ import Testing
     static let badRequest = APNsReaction(.giveUp, alert: .requestRefused)
     static let badCredential = APNsReaction(.stop(.credential), alert: .credentialRefused)
 
-    @Test func `200 counts as delivered`() {
-        #expect(Self.reaction(200, nil) == APNsReaction(.delivered))
-    }
+    /// Reactions that depend on nothing but the answer.
+    static let rows: [(APNsReaction, Int, [String?])] = [
+        (APNsReaction(.delivered), 200, [nil]),
+        // Faults of ours, of which none is repeated unchanged.
+        (
+            badRequest, 400,
+            [
+                "BadChannelId", "BadCollapseId", "BadExpirationDate", "BadMessageId",
+                "BadPriority", "BadTopic", "DuplicateHeaders", "InvalidPushType",
+                "MissingChannelId", "MissingDeviceToken", "MissingPushType", "MissingTopic",
+                "PayloadEmpty",
+            ]
+        ),
+        (badRequest, 403, ["MissingProviderToken"]), (badRequest, 404, ["BadPath"]),
+        (badRequest, 405, ["MethodNotAllowed"]), (badRequest, 413, ["PayloadTooLarge"]),
+        (APNsReaction(.quarantineAddress, alert: .pairingRefused), 400, ["DeviceTokenNotForTopic"]),
+        (APNsReaction(.retry(.connection), connection: .replace), 400, ["IdleTimeout"]),
+        (APNsReaction(.dropAddress), 400, ["ChannelNotRegistered"]),
+        // An app whose channels are refused keeps its other pushes.
+        (APNsReaction(.quarantineAddress, alert: .topicRefused), 400, ["FeatureNotEnabled"]),
+        (APNsReaction(.quarantineAddress, alert: .topicRefused), 403, ["TopicMismatch"]),
+        (APNsReaction(.stop(.topic), alert: .topicRefused), 400, ["TopicDisallowed"]),
+        // These are the operator's, and mint nothing.
+        (
+            badCredential, 403,
+            [
+                "BadCertificate", "BadCertificateEnvironment", "BadEnvironmentKeyIdInToken",
+                "BadEnvironmentKeyInToken", "InvalidProviderToken",
+            ]
+        ),
+        (APNsReaction(.quarantineAddress, alert: .credentialRefused), 403, ["Forbidden"]),
+        (
+            APNsReaction(.retry(.connection), providerToken: .useOlder), 429,
+            ["TooManyProviderTokenUpdates"]
+        ),
+        (APNsReaction(.retry(.device)), 429, ["TooManyRequests"]),
+        (APNsReaction(.retry(.service)), 500, ["InternalServerError"]),
+        (
+            APNsReaction(.retry(.service), connection: .replace), 503,
+            ["ServiceUnavailable", "Shutdown"]
+        ),
+    ]
 
-    @Test func `400 BadCollapseId is not repeated unchanged`() {
-        #expect(Self.reaction(400, "BadCollapseId") == Self.badRequest)
+    @Test(arguments: rows)
+    func `an answer has its reaction`(expected: APNsReaction, status: Int, reasons: [String?]) {
+        for reason in reasons { #expect(Self.reaction(status, reason) == expected) }
     }
 
     @Test func `400 BadDeviceToken tries the other environment once and then drops the token`() {
         let first = Self.reaction(400, "BadDeviceToken") { $0.mayTryOtherEnvironment = true }
         #expect(first == APNsReaction(.tryOtherEnvironment))
         #expect(Self.reaction(400, "BadDeviceToken") == APNsReaction(.dropAddress))
-    }
-
-    @Test(arguments: ["BadExpirationDate", "BadMessageId", "BadPriority", "BadTopic"])
-    func `400 with an invalid header value is a fault of ours`(reason: String) {
-        #expect(Self.reaction(400, reason) == Self.badRequest)
-    }
-
-    @Test func `400 DeviceTokenNotForTopic quarantines the pairing`() {
-        let reaction = Self.reaction(400, "DeviceTokenNotForTopic")
-        #expect(reaction == APNsReaction(.quarantineAddress, alert: .pairingRefused))
-    }
-
-    @Test func `400 DuplicateHeaders is a fault of ours`() {
-        #expect(Self.reaction(400, "DuplicateHeaders") == Self.badRequest)
-    }
-
-    @Test func `400 IdleTimeout opens a new connection and tries again`() {
-        let reaction = Self.reaction(400, "IdleTimeout")
-        #expect(reaction == APNsReaction(.retry(.connection), connection: .replace))
-    }
-
-    @Test func `400 InvalidPushType is a fault of ours`() {
-        #expect(Self.reaction(400, "InvalidPushType") == Self.badRequest)
-    }
-
-    @Test(arguments: ["MissingDeviceToken", "MissingTopic", "PayloadEmpty"])
-    func `400 with an incomplete request is a fault of ours`(reason: String) {
-        #expect(Self.reaction(400, reason) == Self.badRequest)
-    }
-
-    @Test(arguments: ["BadChannelId", "MissingChannelId", "MissingPushType"])
-    func `400 with an incomplete push to a channel is a fault of ours`(reason: String) {
-        #expect(Self.reaction(400, reason) == Self.badRequest)
-    }
-
-    @Test func `400 ChannelNotRegistered drops the channel`() {
-        #expect(Self.reaction(400, "ChannelNotRegistered") == APNsReaction(.dropAddress))
-    }
-
-    @Test(arguments: [(400, "FeatureNotEnabled"), (403, "TopicMismatch")])
-    func `an app whose channels are refused keeps its other pushes`(status: Int, reason: String) {
-        let reaction = Self.reaction(status, reason)
-        #expect(reaction == APNsReaction(.quarantineAddress, alert: .topicRefused))
-    }
-
-    @Test func `400 TopicDisallowed stops the topic`() {
-        let reaction = Self.reaction(400, "TopicDisallowed")
-        #expect(reaction == APNsReaction(.stop(.topic), alert: .topicRefused))
-    }
-
-    @Test(arguments: ["BadCertificate", "BadCertificateEnvironment"])
-    func `403 with a bad certificate is the operator's`(reason: String) {
-        #expect(Self.reaction(403, reason) == Self.badCredential)
     }
 
     @Test func `403 ExpiredProviderToken mints once and tries once more`() {
@@ -94,37 +81,11 @@ import Testing
         #expect(second == Self.badCredential)
     }
 
-    @Test func `403 Forbidden is never tried again`() {
-        let reaction = Self.reaction(403, "Forbidden")
-        #expect(reaction == APNsReaction(.quarantineAddress, alert: .credentialRefused))
-    }
-
-    @Test func `403 InvalidProviderToken is the operator's and mints nothing`() {
-        #expect(Self.reaction(403, "InvalidProviderToken") == Self.badCredential)
-    }
-
-    @Test func `403 MissingProviderToken is a fault of ours`() {
-        #expect(Self.reaction(403, "MissingProviderToken") == Self.badRequest)
-    }
-
     @Test func `403 UnrelatedKeyIdInToken takes a new connection once`() {
         let first = Self.reaction(403, "UnrelatedKeyIdInToken")
         #expect(first == APNsReaction(.retry(.atOnce), connection: .replace))
         let second = Self.reaction(403, "UnrelatedKeyIdInToken") { $0.hasReconnected = true }
         #expect(second == Self.badCredential)
-    }
-
-    @Test(arguments: ["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"])
-    func `403 BadEnvironmentKeyIdInToken stops the key in that environment`(reason: String) {
-        #expect(Self.reaction(403, reason) == Self.badCredential)
-    }
-
-    @Test func `404 BadPath is a fault of ours`() {
-        #expect(Self.reaction(404, "BadPath") == Self.badRequest)
-    }
-
-    @Test func `405 MethodNotAllowed is a fault of ours`() {
-        #expect(Self.reaction(405, "MethodNotAllowed") == Self.badRequest)
     }
 
     @Test func `410 ExpiredToken drops the token`() {
@@ -146,29 +107,6 @@ import Testing
         #expect(Self.reaction(410, "Unregistered") == APNsReaction(.dropAddress))
         let later = Self.reaction(410, "Unregistered") { $0.registeredAt = 5_001 }
         #expect(later == APNsReaction(.retry(.device)))
-    }
-
-    @Test func `413 PayloadTooLarge is never tried again`() {
-        #expect(Self.reaction(413, "PayloadTooLarge") == Self.badRequest)
-    }
-
-    @Test func `429 TooManyProviderTokenUpdates goes back to the older provider token`() {
-        let reaction = Self.reaction(429, "TooManyProviderTokenUpdates")
-        #expect(reaction == APNsReaction(.retry(.connection), providerToken: .useOlder))
-    }
-
-    @Test func `429 TooManyRequests delays that device alone`() {
-        #expect(Self.reaction(429, "TooManyRequests") == APNsReaction(.retry(.device)))
-    }
-
-    @Test func `500 InternalServerError backs off`() {
-        #expect(Self.reaction(500, "InternalServerError") == APNsReaction(.retry(.service)))
-    }
-
-    @Test(arguments: ["ServiceUnavailable", "Shutdown"])
-    func `503 backs off and takes a new connection`(reason: String) {
-        let reaction = Self.reaction(503, reason)
-        #expect(reaction == APNsReaction(.retry(.service), connection: .replace))
     }
 
     @Test(arguments: [nil, "NeverHeardOf", ""])

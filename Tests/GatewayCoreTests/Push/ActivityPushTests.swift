@@ -7,6 +7,7 @@ import WidgetModel
 
 /// Pushes for Live Activities, whose content is asked for when they are due.
 @Suite struct ActivityPushTests {
+    private static let item = Subscription(place: .activity(0), kind: "A", count: 1)
     private let key = ClientKey(app: "app", client: "device")
 
     private static func activity(
@@ -29,9 +30,7 @@ import WidgetModel
     private static func many(
         _ count: Int, type: String = "A", _ adjust: (inout PushScheduler.Terms) -> Void = { _ in }
     ) throws -> SmallPushScheduler {
-        var terms = PushScheduler.Terms()
-        adjust(&terms)
-        var small = try SmallPushScheduler(terms: terms)
+        var small = try SmallPushScheduler(adjust: adjust)
         for number in 0..<count { register(number, type: type, in: &small) }
         return small
     }
@@ -40,18 +39,15 @@ import WidgetModel
         _ number: Int, type: String = "A", in small: inout SmallPushScheduler
     ) {
         let name = "\(type)\(number)"
-        small.scheduler.registered(
-            client([activity(type: type, token: name)], named: name), app: "app", now: small.now)
+        small.register(client([activity(type: type, token: name)], named: name))
     }
 
     private static func fail(
         _ orders: [DuePush], _ failure: ContentFailure = .timedOut, retryAfter: Int64? = nil,
         in small: inout SmallPushScheduler
-    ) {
+    ) throws {
         for order in orders {
-            small.scheduler.finished(
-                order.number, .content(.failed(failure, retryAfter: retryAfter)), now: small.now,
-                random: 0)
+            try small.finish(order, result: .content(.failed(failure, retryAfter: retryAfter)))
         }
     }
 
@@ -75,7 +71,7 @@ import WidgetModel
             Self.activity("one"), Self.activity("two", token: "bb"),
             Self.activity("other", shows: "2", token: "cc"), Self.activity("told", token: nil),
         ]
-        small.scheduler.registered(device(activities: activities), app: "app", now: small.now)
+        small.register(device(activities: activities))
         try small.change("1")
         let orders = small.orders()
         #expect(orders.count == 3 && orders.allSatisfy { $0.sorts.count == 1 })
@@ -89,11 +85,9 @@ import WidgetModel
     @Test func `an activity without a token is told of by the client's webhook, with the rest`()
         throws
     {
-        var small = try SmallPushScheduler()
         let hook = DeliveryAddress.webhook(url: "https://hook.example")
-        small.scheduler.registered(
-            device(delivery: [hook], activities: [Self.activity(token: nil)]), app: "app",
-            now: small.now)
+        var small = try SmallPushScheduler(
+            device(delivery: [hook], activities: [Self.activity(token: nil)]))
         try small.change("1")
         let order = try #require(small.orders().first)
         #expect(Set(order.sorts) == [.timelines, .activity(id: "one")] && order.activity == nil)
@@ -101,9 +95,8 @@ import WidgetModel
     }
 
     @Test func `pushes to an activity go out one after another, each later than the last`() throws {
-        var small = try SmallPushScheduler()
         let record = Self.client([Self.activity()])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        var small = try SmallPushScheduler(record)
         try small.change("1")
         let first = try #require(small.orders().first)
         #expect(small.scheduler.stamp(first, wall: 500) == 500)
@@ -115,51 +108,43 @@ import WidgetModel
         // The clock was set back, and then the gateway was killed.
         #expect(small.scheduler.stamp(second, wall: 400) == 501)
         small.save()
-        small.restart([record])
+        try small.restart([record])
         var again = try #require(small.orders().first)
         #expect(small.scheduler.stamp(again, wall: 400) == 1_060)
         // It is killed once more, before it has stored that.
         small.now += 1_000
-        small.restart([record])
+        try small.restart([record])
         again = try #require(small.orders().first)
         #expect(small.scheduler.stamp(again, wall: 400) == 1_061)
         #expect(again.content.sequence == 3)
         // Its device does not answer, so nothing is repeated.
         small.scheduler.polled(key, now: small.now)
         try small.finish(again)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
     }
 
     @Test func `after its end nothing is pushed to an activity`() throws {
-        var small = try SmallPushScheduler()
         let record = Self.client([Self.activity()])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        var small = try SmallPushScheduler(record)
         try small.change("1")
         let refused = try #require(small.orders().first)
-        small.scheduler.finished(
-            refused.number, .apns(.retry(.atOnce)), ends: true, now: small.now, random: 0)
+        try small.finish(refused, result: .apns(.retry(.atOnce)), ends: true)
         let order = try #require(small.orders().first)
-        small.scheduler.finished(
-            order.number, .apns(.delivered), ends: true, now: small.now, random: 0)
+        try small.finish(order, result: .apns(.delivered), ends: true)
         small.save()
-        small.restart([record])
+        try small.restart([record])
         try small.change("1", urgency: .high)
         #expect(small.orders().isEmpty)
         #expect(small.scheduler.addresses(of: key, now: small.now).map(\.absence) == [.ended])
-        let item = Subscription(place: .activity(0), kind: "A", count: 1)
-        let standing = small.scheduler.standing(
-            of: item, record, app: "app", at: 3, now: small.now)
-        #expect(standing == .unreachable(.ended))
+        #expect(small.standing(of: Self.item, record) == .unreachable(.ended))
         #expect(small.scheduler.statusCounts(now: small.now).confirmed == 1)
         let resent = small.scheduler.resend(key, channel: .liveactivity, now: small.now)
         #expect(resent == .nowhere)
     }
 
     @Test func `no stream, cursor or poll delays or confirms a push to an activity`() throws {
-        var small = try SmallPushScheduler()
         let record = Self.client([Self.activity()])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        var small = try SmallPushScheduler(record)
         for kinds in [nil, ["A"]] as [Set<String>?] {
             small.scheduler.streamOpened(key, kinds: kinds, resuming: small.head, now: small.now)
         }
@@ -167,35 +152,29 @@ import WidgetModel
         let order = try #require(small.orders().first)
         #expect(order.cause == .noStream)
         small.scheduler.polled(key, now: small.now)
-        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+        small.acknowledge()
         small.scheduler.streamEnded(key, now: small.now)
         try small.finish(order, .retry(.atOnce))
         #expect(small.orders().count == 1 && small.scheduler.acknowledged(key) == 0)
         // Nor after a restart, by what was confirmed meanwhile.
         small.save()
-        small.restart([record], heard: .init(confirmed: small.head, isStreaming: true))
+        try small.restart([record], heard: .init(confirmed: small.head, isStreaming: true))
         let again = try #require(small.orders().first)
         try small.finish(again)
         #expect(small.scheduler.statusCounts(now: small.now).confirmed == 1)
-        let item = Subscription(place: .activity(0), kind: "A", count: 1)
-        func standing() -> Outcome? {
-            small.scheduler.standing(
-                of: item, record, app: "app", at: small.head, now: small.now)
-        }
-        #expect(standing() == .sent(.liveactivity))
-        #expect(item.isPushed(in: record.registration))
-        #expect(!item.isPushed(in: Self.client([Self.activity(token: nil)]).registration))
+        #expect(small.standing(of: Self.item, record) == .sent(.liveactivity))
+        #expect(Self.item.isPushed(in: record.registration))
+        #expect(!Self.item.isPushed(in: Self.client([Self.activity(token: nil)]).registration))
     }
 
     @Test func `after a fail-over no acknowledgement stands for a push to an activity`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
         small.save()
         // Killed before it has stored this.
         let record = device(activities: [Self.activity()])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        small.register(record)
         try small.change("1")
-        small.restart([record], heard: .init(confirmed: small.head, isStreaming: true))
+        try small.restart([record], heard: .init(confirmed: small.head, isStreaming: true))
         #expect(small.orders().map(\.sorts) == [[.activity(id: "one")]])
     }
 
@@ -208,8 +187,7 @@ import WidgetModel
             try change(&small)
             return small.scheduler.contentArrived(order.number, now: small.now)
         }
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(Self.client([Self.activity()]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(Self.client([Self.activity()]))
         _ = small.scheduler.resend(key, channel: .liveactivity, now: small.now)
         try small.change("1")
         let orders = small.orders()
@@ -218,11 +196,8 @@ import WidgetModel
             #expect(try isWanted(order, after: { _ in }, in: small))
             let changes: [(inout SmallPushScheduler) -> Void] = [
                 { $0.scheduler.removed(key) },
-                { $0.scheduler.registered(Self.client([]), app: "app", now: $0.now) },
-                {
-                    let heir = Self.client([Self.activity()], named: "heir")
-                    $0.scheduler.registered(heir, app: "app", now: $0.now)
-                },
+                { $0.register(Self.client([])) },
+                { $0.register(Self.client([Self.activity()], named: "heir")) },
                 {
                     $0.scheduler.finished(
                         other.number, .apns(.delivered), ends: true, now: $0.now, random: 0)
@@ -240,9 +215,8 @@ import WidgetModel
     }
 
     @Test func `where a source has nothing to say a change is settled and costs nothing`() throws {
-        var small = try SmallPushScheduler()
         let record = Self.client([Self.activity()])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        var small = try SmallPushScheduler(record)
         try small.change("1")
         let order = try #require(small.orders().first)
         func left() -> Int? {
@@ -250,19 +224,15 @@ import WidgetModel
         }
         #expect(left() == 9)
         try small.change("1")
-        small.scheduler.finished(
-            order.number, .content(.nothing), now: small.now, random: 0)
+        try small.finish(order, result: .content(.nothing))
         // What came meanwhile is not settled by it.
         let next = try #require(small.orders().first)
         #expect(next.content.sequence == 3)
-        small.scheduler.finished(next.number, .content(.nothing), now: small.now, random: 0)
+        try small.finish(next, result: .content(.nothing))
         small.wait(86_400_000)
         #expect(small.orders().isEmpty && left() == 10)
         // Nothing was sent.
-        let item = Subscription(place: .activity(0), kind: "A", count: 1)
-        let standing = small.scheduler.standing(
-            of: item, record, app: "app", at: 3, now: small.now)
-        #expect(standing == .confirmed)
+        #expect(small.standing(of: Self.item, record) == .confirmed)
         #expect(small.scheduler.statusCounts(now: small.now).told == 0)
     }
 
@@ -290,10 +260,10 @@ import WidgetModel
         var small = try SmallPushScheduler()
         let start = ActivityStartAddress(type: "A", delivery: apns("bb", "liveactivity"))
         func register(_ name: String) {
-            small.scheduler.registered(
+            small.register(
                 device(
                     [], named: name, delivery: [.stream], activities: [Self.activity()],
-                    starts: [start]), app: "app", now: small.now)
+                    starts: [start]))
         }
         register("device")
         #expect(
@@ -308,30 +278,25 @@ import WidgetModel
     }
 
     @Test func `nothing but a start is pushed to where activities are started`() throws {
-        var small = try SmallPushScheduler()
         let start = ActivityStartAddress(type: "A", delivery: apns("bb", "liveactivity"))
-        small.scheduler.registered(
-            device([], delivery: [.stream], starts: [start]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device([], delivery: [.stream], starts: [start]))
         try small.change("1")
         small.head += 1
         small.apply(.reload(.everything))
         small.scheduler.forgetPositions(now: small.now)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         let resent = small.scheduler.resend(key, channel: .liveactivity, now: small.now)
         #expect(resent == .nowhere)
     }
 
     @Test func `a resend asks for content and has the next timestamp`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(Self.client([Self.activity()]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(Self.client([Self.activity()]))
         let resent = small.scheduler.resend(key, channel: .liveactivity, now: small.now)
         #expect(resent == .pushing(1))
         let order = try #require(small.orders().first)
         #expect(order.activity?.priority == 10 && order.isManual)
         #expect(small.scheduler.stamp(order, wall: 7) == 7)
-        small.scheduler.finished(
-            order.number, .apns(.delivered), ends: true, now: small.now, random: 0)
+        try small.finish(order, result: .apns(.delivered), ends: true)
         try small.change("1")
         #expect(small.orders().isEmpty)
     }
@@ -343,18 +308,17 @@ import WidgetModel
         try small.change("1", urgency: .high)
         let asked = small.orders()
         #expect(asked.count == 16)
-        Self.fail(asked, in: &small)
+        try Self.fail(asked, in: &small)
         #expect(small.orders().isEmpty)
         #expect(small.scheduler.sources.values.map(\.failures) == [1])
-        small.wait(999)
-        #expect(small.orders().isEmpty)
+        small.expectSilence(999)
         small.wait(1)
         let again = small.orders()
         // Those that waited come first.
         #expect(again.count == 16)
         #expect(Set(again.map(\.client)).subtracting(asked.map(\.client)).count == 4)
         // An answer ends the wait for all of them, but not one of before.
-        Self.fail([again[0]], in: &small)
+        try Self.fail([again[0]], in: &small)
         small.scheduler.contentArrived(again[2].number, isNew: false, now: small.now)
         #expect(small.orders().isEmpty)
         #expect(small.scheduler.sources.values.map(\.failures) == [2])
@@ -369,7 +333,7 @@ import WidgetModel
         var waits: [Int64] = []
         var alerts: [String] = []
         for _ in 0..<12 {
-            Self.fail(small.orders(), .tooLarge, in: &small)
+            try Self.fail(small.orders(), .tooLarge, in: &small)
             alerts += Self.alerts(of: &small)
             let due = try #require(small.scheduler.nextDue)
             waits.append(due - small.now)
@@ -386,7 +350,7 @@ import WidgetModel
         var small = try Self.many(1)
         try small.change("1")
         for failures in 1...5 {
-            Self.fail(small.orders(), .status, in: &small)
+            try Self.fail(small.orders(), .status, in: &small)
             #expect(small.scheduler.sources.values.map(\.failures) == [failures])
             #expect(small.scheduler.queue.paused.isEmpty)
             if failures < 5 { small.wait(300_000) }
@@ -396,7 +360,7 @@ import WidgetModel
         let other = small.orders()
         #expect(other.map(\.client.client) == ["A1"])
         // If it has none for that one either, it begins anew.
-        Self.fail(other, .status, in: &small)
+        try Self.fail(other, .status, in: &small)
         #expect(small.scheduler.sources.values.map(\.until) == [small.now + 2_000])
         #expect(small.scheduler.queue.paused.count == 1)
     }
@@ -405,24 +369,19 @@ import WidgetModel
         for (asked, waited) in [(10, 10), (86_400, 300), (-1, 1)] as [(Int64, Int64)] {
             var small = try Self.many(1)
             try small.change("1")
-            Self.fail(small.orders(), .status, retryAfter: asked, in: &small)
-            small.wait(waited * 1_000 - 1)
-            #expect(small.orders().isEmpty)
-            small.wait(1)
-            #expect(small.orders().count == 1)
+            try Self.fail(small.orders(), .status, retryAfter: asked, in: &small)
+            try small.next(after: waited * 1_000)
         }
     }
 
     @Test func `a change that waits for its source says so, with the reason`() throws {
         var small = try Self.many(17)
         try small.change("1", urgency: .high)
-        Self.fail(small.orders(), .notAllowed, in: &small)
-        let item = Subscription(place: .activity(0), kind: "A", count: 1)
+        try Self.fail(small.orders(), .notAllowed, in: &small)
         for number in 0..<17 {
             let key = ClientKey(app: "app", client: "A\(number)")
             let record = try #require(small.scheduler.clients[key]?.record)
-            let standing = small.scheduler.standing(
-                of: item, record, app: "app", at: 2, now: small.now)
+            let standing = small.standing(of: Self.item, record)
             #expect(standing == .withheld(.content, until: small.now + 1_000))
             let address = small.scheduler.addresses(of: key, now: small.now).first
             #expect(address?.failing?.type == "A" && address?.failing?.failure == .notAllowed)
@@ -440,7 +399,7 @@ import WidgetModel
             small.wait(300_000)
             let orders = small.orders()
             #expect(Set(orders.map(\.client)) == [first, second] && orders.count == 2)
-            Self.fail(orders.filter { $0.client == first }, .invalid, in: &small)
+            try Self.fail(orders.filter { $0.client == first }, .invalid, in: &small)
             for order in orders where order.client == second {
                 small.scheduler.contentArrived(order.number, now: small.now)
                 try small.finish(order)
@@ -451,9 +410,7 @@ import WidgetModel
             #expect(address.failing?.type == "A" && address.failing?.failure == .invalid)
             #expect(address.failures == failures && address.retryAt != nil)
             let record = try #require(small.scheduler.clients[first]?.record)
-            let standing = small.scheduler.standing(
-                of: Subscription(place: .activity(0), kind: "A", count: 1), record, app: "app",
-                at: small.head, now: small.now)
+            let standing = small.standing(of: Self.item, record)
             #expect(standing == .withheld(.content, until: address.retryAt))
         }
         #expect(small.scheduler.statusCounts(now: small.now).failingAddresses.count == 0)
@@ -470,11 +427,11 @@ import WidgetModel
     @Test func `for a source that fails no other type, push or app waits`() throws {
         var small = try Self.many(16)
         Self.register(0, type: "B", in: &small)
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        small.register()
         try small.change("1", urgency: .high)
         var orders = small.orders()
         #expect(orders.contains { $0.activity == nil })
-        Self.fail(orders.filter { $0.activity?.type == "A" }, in: &small)
+        try Self.fail(orders.filter { $0.activity?.type == "A" }, in: &small)
         orders = orders.filter { $0.activity?.type != "A" } + small.orders()
         #expect(orders.contains { $0.activity?.type == "B" })
         #expect(small.scheduler.sources.keys.map(\.source) == ["A"])
@@ -482,7 +439,7 @@ import WidgetModel
 
     @Test func `questions take no place of other pushes`() throws {
         var small = try Self.many(16) { $0.underWayMax = 1 }
-        small.scheduler.registered(device(["2"]), app: "app", now: small.now)
+        small.register(device(["2"]))
         try small.change("1", urgency: .high)
         let asked = small.orders()
         #expect(asked.count == 16)
@@ -493,8 +450,7 @@ import WidgetModel
         small.scheduler.contentArrived(asked[0].number, now: small.now)
         try small.finish(push[0])
         try small.change("2", urgency: .high)
-        small.wait(300_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence(300_000)
         try small.finish(asked[0])
         #expect(small.orders().count == 1)
     }
@@ -503,7 +459,7 @@ import WidgetModel
         var small = try Self.many(1)
         try small.change("1")
         let order = try #require(small.orders().first)
-        small.scheduler.finished(order.number, .notSent, now: small.now, random: 0)
+        try small.finish(order, result: .notSent)
         #expect(small.scheduler.sources.isEmpty && small.scheduler.queue.questionsUnderWay == 0)
         small.wait(1_000)
         #expect(small.orders().count == 1)
@@ -512,7 +468,7 @@ import WidgetModel
     @Test func `a catalog with another source is asked at once`() throws {
         var small = try Self.many(17)
         try small.change("1", urgency: .high)
-        Self.fail(small.orders(), in: &small)
+        try Self.fail(small.orders(), in: &small)
         #expect(small.orders().isEmpty)
         try small.put(content: "https://other")
         // Nothing becomes stale by it. Those that have failed wait no longer.
@@ -521,7 +477,7 @@ import WidgetModel
         #expect(asked.allSatisfy { $0.activity?.source.url == "https://other" })
         // What was asked before says nothing of the next one.
         try small.put(content: "https://third")
-        Self.fail(asked, in: &small)
+        try Self.fail(asked, in: &small)
         #expect(small.scheduler.sources.isEmpty && small.orders().count == 1)
     }
 
@@ -529,7 +485,7 @@ import WidgetModel
         var small = try Self.many(17)
         try small.change("1", urgency: .high)
         let asked = small.orders()
-        Self.fail(asked, in: &small)
+        try Self.fail(asked, in: &small)
         for order in asked { small.scheduler.removed(order.client) }
         #expect(small.orders().isEmpty)
         small.wait(1_000)

@@ -9,11 +9,11 @@ import WidgetModel
 /// of life.
 @Suite struct DeliveryAttemptsModelTests {
     @Test(arguments: 0..<8)
-    func `every push is due, none is forgotten`(part: Int) {
+    func `every push is due, none is forgotten`(part: Int) throws {
         var counts: [String: Int] = [:]
         for seed in stride(from: part, to: 4_000, by: 8) {
             var history = DeliveryHistory(seed: UInt64(seed))
-            for _ in 0..<80 where history.violation == nil { history.step() }
+            for _ in 0..<80 where history.violation == nil { try history.step() }
             if history.violation == nil { history.converge() }
             if let violation = history.violation {
                 Issue.record("seed \(seed): \(violation)")
@@ -78,7 +78,7 @@ struct DeliveryHistory {
 
     private var latest: UInt64 { changes.last?.sequence ?? 0 }
 
-    mutating func step() {
+    mutating func step() throws {
         let pause: Int64 = random.pick([0, 1, 1_000, 9_000, 25_000, 400_000, 12_000_000])
         now += pause
         switch random.below(100) {
@@ -88,7 +88,7 @@ struct DeliveryHistory {
         case 50..<60: acknowledge()
         case 60..<66: poll()
         case 66..<70: register()
-        case 70..<76: restart()
+        case 70..<76: try restart()
         case 76..<80: toggle()
         default: resolve()
         }
@@ -196,19 +196,19 @@ struct DeliveryHistory {
         attempts.setUsable(id, isUsable)
     }
 
-    private mutating func restart() {
+    private mutating func restart() throws {
         count("restart")
-        let saved = attempts.saved(now: now, wall: 1_000)
+        let saved = attempts.saved(.timelines, now: now, wall: 1_000)
+        let positions = attempts.addresses.map(\.delivered)
         let budgetSaved = budget.saved(now: now, wall: 1_000)
         let away = Int64(random.below(5_000_000))
         let jump: Int64 = random.pick([0, 0, -50_000_000, 50_000_000_000])
         let wall = 1_000 + away + jump
         now += away
-        attempts = DeliveryAttempts(saved, now: now, wall: wall)
-        budget = PushBudget(budgetSaved, .init(), now: now, wall: wall)
-        expect(
-            attempts.saved(now: now, wall: 1_000).addresses.map(\.delivered)
-                == saved.addresses.map(\.delivered), "positions are persisted")
+        attempts = try DeliveryAttempts(saved, now: now, wall: wall)
+        budget = try PushBudget(budgetSaved, .init(), now: now, wall: wall)
+        let isSame = attempts.addresses.map(\.delivered) == positions
+        expect(isSame, "positions are persisted")
         streams = 0
         for id in order {
             told[id]?.underWay = nil

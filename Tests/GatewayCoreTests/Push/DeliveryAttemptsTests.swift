@@ -149,14 +149,6 @@ import WidgetModel
         #expect(attempts.next(now: 1) == .push(address: 1))
     }
 
-    @Test func `nothing is pushed that was confirmed while it waited`() {
-        var attempts = Self.attempts()
-        attempts.changed(at: 5, urgency: .normal, now: 0)
-        attempts.withheld(1, until: 60_000)
-        attempts.acknowledged(5)
-        #expect(attempts.next(now: 60_000) == .rest && !attempts.isOwed)
-    }
-
     @Test func `nothing is pushed of which nothing is stale any more`() {
         var attempts = Self.attempts()
         attempts.polled()
@@ -189,22 +181,6 @@ import WidgetModel
         }
     }
 
-    @Test func `a client that is heard of is not pushed again`() {
-        for sign in 0..<3 {
-            var attempts = Self.attempts()
-            attempts.polled()
-            attempts.changed(at: 5, urgency: .normal, now: 0)
-            Self.push(&attempts, at: 5, now: 0)
-            switch sign {
-            case 0: attempts.polled()
-            case 1: attempts.acknowledged(3)
-            default: attempts.streamOpened(resuming: 3, now: 1)
-            }
-            #expect(attempts.next(now: .max) == .rest)
-            #expect(attempts.isOwed && attempts.addresses[0].delivered == 5)
-        }
-    }
-
     @Test func `a client that was heard of is pushed as often again for what comes next`() {
         var attempts = Self.attempts()
         var counts: [Int] = []
@@ -221,15 +197,6 @@ import WidgetModel
             }
         }
         #expect(counts == [3, 3])
-    }
-
-    @Test func `a client heard of while a push is under way is not pushed again for it`() {
-        var attempts = Self.attempts()
-        attempts.changed(at: 5, urgency: .normal, now: 0)
-        attempts.began(1, at: 5, since: 0)
-        attempts.polled()
-        attempts.delivered(1, now: 1)
-        #expect(attempts.next(now: .max) == .rest)
     }
 
     @Test func `an address that fails waits, and after three times the next is asked as well`() {
@@ -263,21 +230,6 @@ import WidgetModel
         attempts.failed(1, until: 0)
         attempts.began(1, at: 5, since: 0)
         #expect(attempts.next(now: 0) == .push(address: 2))
-    }
-
-    @Test func `an address that is refused or unusable leaves it to the next`() {
-        for isRefused in [false, true] {
-            var attempts = Self.attempts([1, 2])
-            attempts.changed(at: 5, urgency: .normal, now: 0)
-            attempts.began(1, at: 6, since: 0)
-            if isRefused { attempts.gaveUp(1) } else { attempts.setUsable(1, false) }
-            Self.push(&attempts, 2, at: 6, now: 0)
-            #expect(attempts.next(now: .max) == .rest)
-            #expect(attempts.addresses[0].delivered == 4)
-            attempts.setUsable(1, true)
-            attempts.changed(at: 7, urgency: .normal, now: 1)
-            #expect(attempts.next(now: 1) == .push(address: 1))
-        }
     }
 
     @Test func `a client that no push brings to answer is told at its next address`() {
@@ -390,7 +342,7 @@ import WidgetModel
         #expect(attempts.next(now: 1) == .push(address: 1) && attempts.unsaid(at: 1) == 5)
     }
 
-    @Test func `to what has ended nothing is pushed, whatever is registered or configured`() {
+    @Test func `to what ended nothing is pushed, whatever is registered or configured`() throws {
         var attempts = Self.attempts()
         attempts.changed(at: 5, urgency: .normal, now: 0)
         attempts.began(1, at: 5, since: 0)
@@ -404,7 +356,8 @@ import WidgetModel
         attempts.setConfigured(1, true)
         attempts.askAgain()
         attempts.forgetPositions(head: 3, now: 1)
-        attempts = DeliveryAttempts(attempts.saved(now: 1, wall: 0), now: 1, wall: 0)
+        attempts = try DeliveryAttempts(
+            attempts.saved(.timelines, now: 1, wall: 0), now: 1, wall: 0)
         attempts.changed(at: 9, urgency: .high, now: 1)
         #expect(attempts.isOwed && attempts.next(now: .max) == .rest)
         // Another token is of another activity.
@@ -413,17 +366,18 @@ import WidgetModel
         #expect(attempts.next(now: 1) == .push(address: 2))
     }
 
-    @Test func `timestamps rise, also where the clock is set back or the program starts anew`() {
+    @Test func `timestamps rise, also if the clock is set back or the program restarts`() throws {
         var attempts = Self.attempts()
         var stamps: [Int64] = []
         for second in [100, 100, 250, 90, 251, .max, .min] as [Int64] {
             stamps.append(attempts.stamped(wall: second))
-            attempts = DeliveryAttempts(attempts.saved(now: 0, wall: 0), now: 0, wall: 0)
+            attempts = try DeliveryAttempts(
+                attempts.saved(.timelines, now: 0, wall: 0), now: 0, wall: 0)
         }
         #expect(stamps == [100, 161, 250, 311, 372, .max, .max])
         // What is never pushed with a timestamp gets none.
-        let other = Self.attempts().saved(now: 0, wall: 0)
-        #expect(DeliveryAttempts(other, now: 0, wall: 0).stamp == 0)
+        let other = Self.attempts().saved(.timelines, now: 0, wall: 0)
+        #expect(try DeliveryAttempts(other, now: 0, wall: 0).stamp == 0)
     }
 
     @Test func `a lost tail makes everything owed again`() {
@@ -435,12 +389,13 @@ import WidgetModel
         #expect(attempts.isOwed && attempts.next(now: 1) == .push(address: 1))
     }
 
-    @Test func `after a restart who had a stream has time to come back, and all goes again`() {
+    @Test func `after a restart who had a stream has time to return, and all goes again`() throws {
         var attempts = Self.attempts()
         attempts.streamOpened(resuming: 1, now: -50_000)
         attempts.changed(at: 5, urgency: .high, now: 0)
         attempts.began(1, at: 5, since: 0)
-        let read = DeliveryAttempts(attempts.saved(now: 0, wall: 99), now: 1_000, wall: 99)
+        let read = try DeliveryAttempts(
+            attempts.saved(.timelines, now: 0, wall: 99), now: 1_000, wall: 99)
         #expect(read.next(now: 1_000) == .wait(until: 21_000))
         #expect(read.next(now: 21_000) == .push(address: 1) && read.urgency == .high)
     }
@@ -449,12 +404,15 @@ import WidgetModel
         (0 as Int64, 600_000 as Int64), (500_000, 100_000), (-500_000, 600_000),
         (.max, 0), (.min, 600_000),
     ])
-    func `of a clock that was set a wait keeps between all and nothing`(jump: Int64, left: Int64) {
+    func `of a clock that was set a wait keeps between all and nothing`(
+        jump: Int64, left: Int64
+    ) throws {
         var attempts = Self.attempts()
         attempts.changed(at: 5, urgency: .normal, now: 0)
         attempts.began(1, at: 5, since: 0)
         attempts.failed(1, until: 600_000)
-        let read = DeliveryAttempts(attempts.saved(now: 0, wall: 0), now: 0, wall: jump)
+        let read = try DeliveryAttempts(
+            attempts.saved(.timelines, now: 0, wall: 0), now: 0, wall: jump)
         #expect(read.next(now: 0) == (left > 0 ? .wait(until: left) : .push(address: 1)))
     }
 }

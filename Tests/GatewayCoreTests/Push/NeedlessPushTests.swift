@@ -16,26 +16,6 @@ import WidgetModel
             kind: "c", id: id, parameters: ["a": .single("1")], delivery: delivery)
     }
 
-    private func register(
-        _ small: inout SmallPushScheduler, _ record: ClientRecord,
-        heard: PushScheduler.Evidence = .none
-    ) {
-        small.scheduler.registered(record, app: "app", heard: heard, now: small.now)
-    }
-
-    private func finish(
-        _ small: inout SmallPushScheduler, _ order: DuePush?,
-        _ answer: WebhookResponse? = .status(204)
-    ) throws {
-        let order = try #require(order)
-        guard case .webhook = order.address else { return try small.finish(order) }
-        small.scheduler.finished(order.number, .webhook(answer), now: small.now, random: 0)
-    }
-
-    private func acknowledge(_ small: inout SmallPushScheduler) {
-        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
-    }
-
     // MARK: Streams
 
     @Test(arguments: [apns(), hook])
@@ -44,29 +24,26 @@ import WidgetModel
     ) throws {
         var small = try SmallPushScheduler()
         small.scheduler.streamOpened(key, resuming: 1, now: small.now)
-        register(&small, device(delivery: [.stream, address]))
+        small.register(device(delivery: [.stream, address]))
         for round in 0..<3 {
             try small.change("1")
-            acknowledge(&small)
+            small.acknowledge()
             small.wait(30_000)
             #expect(small.orders().isEmpty, "round \(round)")
             // The address goes and comes again.
-            register(&small, device(delivery: [.stream]))
-            register(&small, device(delivery: [.stream, address]))
+            small.register(device(delivery: [.stream]))
+            small.register(device(delivery: [.stream, address]))
         }
         try small.change("1")
-        small.wait(19_999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().map(\.address) == [address])
+        let order = try small.next(after: 20_000)
+        #expect(order.address == address)
     }
 
     @Test func `a stream holds back the pushes of what is added while it is open`() throws {
-        var small = try SmallPushScheduler()
-        register(&small, device(delivery: [.stream, apns()]))
+        var small = try SmallPushScheduler(device(delivery: [.stream, apns()]))
         small.scheduler.streamOpened(key, resuming: 1, now: small.now)
         let control = Self.control("one", delivery: apns("cc", "controls"))
-        register(&small, device(delivery: [.stream, apns(), Self.hook], controls: [control]))
+        small.register(device(delivery: [.stream, apns(), Self.hook], controls: [control]))
         try small.change("1")
         #expect(small.orders().isEmpty)
         small.wait(20_000)
@@ -74,13 +51,12 @@ import WidgetModel
     }
 
     @Test func `a stream of one kind holds back the pushes of that kind, and of no other`() throws {
-        var small = try SmallPushScheduler()
         let record = ClientRecord(
             client: "device",
             registration: ClientRegistration(
                 platform: "iOS", widgets: [widget(["a": .single("1")]), widget(kind: "l")],
                 delivery: [.stream, apns()]), attributes: .init(), since: 1)
-        register(&small, record)
+        var small = try SmallPushScheduler(record)
         small.scheduler.streamOpened(key, kinds: ["l"], resuming: 0, now: small.now)
         try small.change("1")
         let other = small.orders().first
@@ -88,9 +64,8 @@ import WidgetModel
         try small.finish(other)
         try small.change(entity: "F")
         #expect(small.orders().isEmpty)
-        acknowledge(&small)
-        small.wait(day)
-        #expect(small.orders().isEmpty)
+        small.acknowledge()
+        small.expectSilence()
         try small.change(entity: "F")
         small.wait(20_000)
         #expect(small.orders().map(\.cause) == [.notAcknowledged])
@@ -119,103 +94,88 @@ import WidgetModel
         throws
     {
         let (before, controlsBefore, after, controlsAfter) = Self.replacements[index]
-        var small = try SmallPushScheduler()
-        register(&small, device(delivery: before, controls: controlsBefore))
+        var small = try SmallPushScheduler(device(delivery: before, controls: controlsBefore))
         try small.change("1")
-        for order in small.orders() { try finish(&small, order) }
+        for order in small.orders() { try small.finish(order) }
         if isAcknowledged {
-            acknowledge(&small)
+            small.acknowledge()
         } else {
             small.scheduler.polled(key, now: small.now)
         }
         // A stream or a poll said it, and the registry knows of the acknowledgement.
         let heard = PushScheduler.Evidence(
             confirmed: before == [.stream] || isAcknowledged ? small.head : 0, isStreaming: false)
-        register(&small, device(delivery: after, controls: controlsAfter), heard: heard)
+        small.register(device(delivery: after, controls: controlsAfter), heard: heard)
         #expect(small.orders().isEmpty)
-        small.wait(day)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         try small.change("1")
         #expect(!small.orders().isEmpty)
     }
 
     @Test func `what was missed goes to the address that comes`() throws {
-        var small = try SmallPushScheduler()
-        register(&small, device(delivery: [.stream]))
+        var small = try SmallPushScheduler(device(delivery: [.stream]))
         try small.change("1")
-        register(
-            &small, device(delivery: [.stream, apns()]),
+        small.register(
+            device(delivery: [.stream, apns()]),
             heard: .init(confirmed: small.head - 1, isStreaming: false))
         #expect(small.orders().count == 1)
         // While a stream says it, which is reported a moment later, the stream has its time.
         small = try SmallPushScheduler()
         try small.change("1")
-        register(
-            &small, device(delivery: [.stream, apns()]),
-            heard: .init(confirmed: 1, isStreaming: true))
-        small.wait(19_999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().count == 1)
+        small.register(
+            device(delivery: [.stream, apns()]), heard: .init(confirmed: 1, isStreaming: true))
+        try small.next(after: 20_000)
     }
 
     @Test(arguments: [false, true])
     func `a client whose token died is told what it missed, and nothing else`(isMissed: Bool) throws
     {
-        var small = try SmallPushScheduler()
-        register(&small, device())
-        try small.change("1")
-        try small.finish(small.orders().first)
+        var small = try SmallPushScheduler(device())
+        try small.push()
         small.scheduler.polled(key, now: small.now)
         if isMissed { try small.change("1", urgency: .high) }
         small.wait(400_000)
         for order in small.orders() { try small.finish(order, .dropAddress) }
         _ = small.scheduler.takeActions()
         let without = device(delivery: [.stream])
-        register(&small, without)
+        small.register(without)
         // The gateway starts again meanwhile.
         small.save()
-        small.restart([without])
+        try small.restart([without])
         for _ in 0..<9 { try small.change("9") }
-        register(&small, device(delivery: [apns("bb")]))
+        small.register(device(delivery: [apns("bb")]))
         #expect(small.orders().map { words($0.content) } == (isMissed ? ["k(a=1)"] : []))
     }
 
     @Test func `an address that failed leaves it to the next, once`() throws {
-        var small = try SmallPushScheduler()
-        register(&small, device(delivery: [apns(), Self.hook]))
-        try small.change("1")
-        try small.finish(small.orders().first, .dropAddress)
+        var small = try SmallPushScheduler(device(delivery: [apns(), Self.hook]))
+        try small.push(.dropAddress)
         let orders = small.orders()
         #expect(orders.map(\.address) == [Self.hook])
         // The dead address goes while the push is under way.
-        register(&small, device(delivery: [Self.hook]))
+        small.register(device(delivery: [Self.hook]))
         #expect(small.orders().isEmpty)
-        try finish(&small, orders.first)
-        register(&small, device(delivery: [Self.hook]))
-        small.wait(day)
-        #expect(small.orders().isEmpty)
+        try small.finish(orders.first)
+        small.register(device(delivery: [Self.hook]))
+        small.expectSilence()
     }
 
     // MARK: Cursors that move with the log
 
     @Test func `a widget that is added is built already, and is told of what comes`() throws {
-        var small = try SmallPushScheduler()
-        register(&small, device(["1"]))
+        var small = try SmallPushScheduler(device(["1"]))
         try small.change("2")
-        register(&small, device(["1", "2"]))
+        small.register(device(["1", "2"]))
         #expect(small.orders().isEmpty)
         try small.change("2")
         #expect(small.orders().map { words($0.content) } == ["k(a=2)"])
     }
 
     @Test func `what is withheld stays owed when a client registers again`() throws {
-        var small = try SmallPushScheduler()
-        register(&small, device(["1"]))
+        var small = try SmallPushScheduler(device(["1"]))
+        try small.push()
         try small.change("1")
-        try small.finish(small.orders().first)
-        try small.change("1")
-        register(&small, device(["1", "3"], delivery: [apns(), Self.hook]))
+        small.register(device(["1", "3"], delivery: [apns(), Self.hook]))
         #expect(small.orders().isEmpty)
         small.wait(300_000)
         #expect(small.orders().map { words($0.content) } == ["k(a=1)"])
@@ -226,7 +186,7 @@ import WidgetModel
         var limits = CoreLimits()
         limits.versionKeysMax = 16
         var small = try SmallPushScheduler(limits: limits)
-        register(&small, device(["1", "2"], delivery: delivery))
+        small.register(device(["1", "2"], delivery: delivery))
         for number in 0..<100 { try small.change("other \(number)") }
         small.wait(day)
         return small
@@ -241,13 +201,12 @@ import WidgetModel
             device(["1"], delivery: [apns("bb"), Self.other]),
         ]
         for record in records {
-            register(&small, record)
+            small.register(record)
             #expect(small.orders().isEmpty)
         }
         small.save()
-        small.restart([try #require(records.last)])
-        small.wait(day)
-        #expect(small.orders().isEmpty)
+        try small.restart([try #require(records.last)])
+        small.expectSilence()
         try small.change("1")
         #expect(small.orders().map { words($0.content) } == ["k(a=1)"])
     }
@@ -257,12 +216,12 @@ import WidgetModel
     {
         var small = try forgetful([Self.hook])
         let since = small.head
-        register(&small, device(["5"], named: "quiet", delivery: [Self.other], since: since))
+        small.register(device(["5"], named: "quiet", delivery: [Self.other], since: since))
         small.save()
         try small.change("1")
         _ = small.orders()
         // Neither the change nor its push was stored.
-        small.restart([
+        try small.restart([
             device(["1", "2"], delivery: [Self.hook]),
             device(["5"], named: "quiet", delivery: [Self.other], since: since),
         ])
@@ -272,7 +231,7 @@ import WidgetModel
         // It is not taken before the next kill, and by then the versions are forgotten.
         for number in 0..<100 { try small.change("other \(number)") }
         small.save()
-        small.restart([device(["1", "2"], delivery: [Self.hook])])
+        try small.restart([device(["1", "2"], delivery: [Self.hook])])
         #expect(small.orders().count == 1)
     }
 
@@ -290,12 +249,10 @@ import WidgetModel
     private func windowing(
         _ window: Int64, _ delivery: [DeliveryAddress]
     ) throws -> SmallPushScheduler {
-        var terms = PushScheduler.Terms()
-        terms.interval = 0
-        var small = try SmallPushScheduler(terms: terms)
+        var small = try SmallPushScheduler { $0.interval = 0 }
         let item: JSONValue = ["entity": "E", "match": ["id": "$a"]]
         try small.put(also: [kind([item], named: "w", collapse: window)])
-        register(&small, Self.windowed(delivery))
+        small.register(Self.windowed(delivery))
         return small
     }
 
@@ -311,7 +268,7 @@ import WidgetModel
             small.wait(300)
             for order in small.orders() {
                 pushes.append((small.now - start, order))
-                try finish(&small, order)
+                try small.finish(order)
             }
         }
         try #require(pushes.count == 2)
@@ -325,7 +282,7 @@ import WidgetModel
         func waiting() throws -> SmallPushScheduler {
             var small = try windowing(60_000, [Self.hook])
             for _ in 0..<2 { try small.change("1") }
-            try finish(&small, small.orders().first)
+            try small.finish(small.orders().first)
             #expect(small.orders().isEmpty)
             return small
         }
@@ -333,11 +290,11 @@ import WidgetModel
         killed.save()
         for _ in 0..<9 { try killed.change("9") }
         killed.save()
-        killed.restart([Self.windowed([Self.hook])])
+        try killed.restart([Self.windowed([Self.hook])])
         #expect(killed.orders().map { words($0.content) } == ["w(a=1)"])
 
         var registered = try waiting()
-        register(&registered, Self.windowed([Self.hook, apns()]))
+        registered.register(Self.windowed([Self.hook, apns()]))
         #expect(registered.orders().map { words($0.content) } == ["w(a=1)"])
 
         // Another change of the client goes at once, and takes along what waits.
@@ -345,9 +302,8 @@ import WidgetModel
         try other.change(entity: "F")
         let order = other.orders().first
         #expect(order.map { words($0.content) } == "w(a=1), l")
-        try finish(&other, order)
-        other.wait(day)
-        #expect(other.orders().isEmpty)
+        try other.finish(order)
+        other.expectSilence()
 
         var replaced = try waiting()
         try replaced.put()
@@ -357,16 +313,13 @@ import WidgetModel
     @Test func `a stream that opened in a window has windows of its own`() throws {
         var small = try windowing(60_000, [.stream, apns()])
         try small.change("1")
-        try finish(&small, small.orders().first)
+        try small.finish(small.orders().first)
         small.wait(50_000)
         small.scheduler.streamOpened(key, resuming: small.head, now: small.now)
         small.sent[key] = small.head
         try small.change("1")
         // Its window ends 50 s after that of the pushes.
-        for _ in 0..<60 {
-            small.wait(1_000)
-            #expect(small.orders().isEmpty)
-        }
+        for _ in 0..<60 { small.expectSilence(1_000) }
         small.sent[key] = small.head
         for _ in 0..<20 {
             #expect(small.orders().isEmpty)
@@ -380,18 +333,16 @@ import WidgetModel
         var small = try windowing(60_000, [.stream, apns()])
         small.scheduler.streamOpened(key, resuming: 2, now: small.now)
         try small.change("1")
-        acknowledge(&small)
+        small.acknowledge()
         small.wait(1_000)
         try small.change("1")
         small.wait(59_000)
-        small.wait(19_999)
-        #expect(small.orders().isEmpty)
+        small.expectSilence(19_999)
         var silent = small
         silent.wait(1)
         #expect(silent.orders().count == 1)
-        acknowledge(&small)
-        small.wait(day)
-        #expect(small.orders().isEmpty)
+        small.acknowledge()
+        small.expectSilence()
     }
 
     @Test func `a change that the id of the stream has not passed cannot be confirmed yet`() throws
@@ -399,20 +350,18 @@ import WidgetModel
         var small = try windowing(60_000, [.stream, apns()])
         small.scheduler.streamOpened(key, resuming: 2, now: small.now)
         try small.change("1")
-        acknowledge(&small)
+        small.acknowledge()
         try small.change("1")
         // It is told at once, with an id below the change that waits.
         try small.change(entity: "F")
         small.scheduler.acknowledged(key, upTo: small.head - 2, now: small.now)
         for _ in 0..<60 { small.wait(1_000) }
-        small.wait(19_999)
-        #expect(small.orders().isEmpty)
+        small.expectSilence(19_999)
         var silent = small
         silent.wait(5_001)
         #expect(silent.orders().count == 1)
-        acknowledge(&small)
-        small.wait(day)
-        #expect(small.orders().isEmpty)
+        small.acknowledge()
+        small.expectSilence()
     }
 
     // MARK: Many at once
@@ -432,43 +381,38 @@ import WidgetModel
         terms.spread = .init(devicesPerSecond: 1)
         var small = try SmallPushScheduler(terms: terms)
         let records = (0..<40).map { device(named: "d\($0)", delivery: [apns("a\($0)")]) }
-        for record in records { register(&small, record) }
+        for record in records { small.register(record) }
         small.save()
         try small.change("1")
         _ = small.orders()
         var killed = small
-        killed.restart(records)
+        try killed.restart(records)
         spread(&killed, count: 40)
         small.scheduler.forgetPositions(now: small.now)
         _ = small.orders()
         small.save()
-        small.restart(records)
+        try small.restart(records)
         spread(&small, count: 40)
         var lost = try SmallPushScheduler(terms: terms)
-        for record in records { register(&lost, record) }
+        for record in records { lost.register(record) }
         lost.scheduler.forgetPositions(now: lost.now)
         spread(&lost, count: 40)
     }
 
     @Test func `a lost tail leaves it to an open stream first`() throws {
-        var small = try SmallPushScheduler()
-        register(&small, device(delivery: [.stream, apns()]))
+        var small = try SmallPushScheduler(device(delivery: [.stream, apns()]))
         small.scheduler.streamOpened(key, resuming: 1, now: small.now)
         small.wait(30_000)
         small.scheduler.forgetPositions(now: small.now)
-        small.wait(19_999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().map { words($0.content) } == ["all"])
+        let order = try small.next(after: 20_000)
+        #expect(words(order.content) == "all")
     }
 
     // MARK: Controls
 
     @Test func `controls with one address are one push, also when it is tried again`() throws {
-        var small = try SmallPushScheduler()
         let ids = ["one", "two", "three", "four"]
-        register(
-            &small,
+        var small = try SmallPushScheduler(
             device(
                 [], delivery: [.stream, apns("cc", "controls")],
                 controls: ids.map { Self.control($0) }))

@@ -11,6 +11,10 @@ import WidgetModel
     static let b = PushBudget.Kind(2, interval: 60 * minute)
     static let allowed = PushBudget.Verdict.push(from: .widgets)
 
+    private func credit(of account: PushBudget.Account, in saved: JSONValue) -> Int64? {
+        saved.objectValue?[account.rawValue]?.integerValue
+    }
+
     @Test func `a kind is the reason for a push again after its interval`() {
         var budget = PushBudget(.init())
         #expect(budget.ask(.widgets, stale: [Self.a], urgency: .normal, now: 0) == Self.allowed)
@@ -82,7 +86,7 @@ import WidgetModel
     @Test func `what is given back, counted or limited anew concerns one account`() {
         var budget = PushBudget(.init())
         func left(_ account: PushBudget.Account) -> Int64? {
-            budget.saved(now: 0, wall: 0).credits[account].map { $0 / 86_400_000 }
+            credit(of: account, in: budget.saved(now: 0, wall: 0)).map { $0 / 86_400_000 }
         }
         for urgency in [Urgency.low, .high] {
             _ = budget.ask(.liveactivity, stale: [], urgency: urgency, now: 0)
@@ -110,7 +114,8 @@ import WidgetModel
         for kind in kinds {
             #expect(budget.ask(.widgets, stale: [kind], urgency: .normal, now: 0) == Self.allowed)
         }
-        #expect(budget.saved(now: 0, wall: 0).pushed.count == PushBudget.kindsMax)
+        let saved = budget.saved(now: 0, wall: 0).objectValue
+        #expect(saved?["pushed"]?.arrayValue?.count == PushBudget.kindsMax)
         #expect(budget.ask(.widgets, stale: [kinds[0]], urgency: .normal, now: 1) == Self.allowed)
         #expect(budget.ask(.widgets, stale: [kinds[9]], urgency: .normal, now: 1) != Self.allowed)
     }
@@ -119,26 +124,33 @@ import WidgetModel
         (-10_000 as Int64, 0 as Int64), (0, 0), (10_000, 10_000), (.max, TimeAway.longest),
         (.min, 0),
     ])
-    func `of a clock that was set no more than a day is believed`(jump: Int64, away: Int64) {
+    func `of a clock that was set no more than a day is believed`(
+        jump: Int64, away: Int64
+    ) throws {
         var budget = PushBudget(.init())
         for _ in 0..<9 { _ = budget.ask(.widgets, stale: [], urgency: .high, now: 0) }
         _ = budget.ask(.controls, stale: [], urgency: .high, now: 0)
         let saved = budget.saved(now: 0, wall: 0)
-        let read = PushBudget(saved, .init(), now: 777, wall: jump)
-        let credit = min(away * 40, 9 * 86_400_000)
-        #expect(read.saved(now: 777, wall: 0).credits[.widgets] == credit)
+        let read = try PushBudget(saved, .init(), now: 777, wall: jump)
+        let left = credit(of: .widgets, in: read.saved(now: 777, wall: 0))
+        #expect(left == min(away * 40, 9 * 86_400_000))
     }
 
-    @Test func `what was persisted is bounded by the terms it comes back to`() {
-        let saved = PushBudget.Saved(
-            savedAt: 0, credits: [.widgets: .max, .controls: .min, .background: -1],
-            pushed: (0..<1_000).map { .init(kind: $0, age: $0 % 2 == 0 ? .max : .min) })
-        let read = PushBudget(saved, .init(), now: .min, wall: 0).saved(now: .min, wall: 0)
-        #expect(read.credits[.widgets] == 9 * 86_400_000 as Int64)
-        #expect(read.credits[.controls] == 0 && read.credits[.background] == 0)
+    @Test func `what was persisted is bounded by the terms it comes back to`() throws {
+        let pushed = (0..<1_000 as Range<Int64>).map { kind -> JSONValue in
+            ["kind": .integer(kind), "age": .integer(kind % 2 == 0 ? .max : .min)]
+        }
+        let saved: JSONValue = [
+            "savedAt": 0, "widgets": .integer(.max), "controls": .integer(.min), "background": -1,
+            "pushed": .array(pushed),
+        ]
+        let read = try PushBudget(saved, .init(), now: .min, wall: 0).saved(now: .min, wall: 0)
+        #expect(credit(of: .widgets, in: read) == 9 * 86_400_000 as Int64)
+        #expect(credit(of: .controls, in: read) == 0 && credit(of: .background, in: read) == 0)
         // An account that nothing was counted to is full, and need not be kept.
-        #expect(read.credits[.activities] == nil && read.credits[.quietActivities] == nil)
-        #expect(read.pushed.count == PushBudget.kindsMax)
+        #expect(credit(of: .activities, in: read) == nil)
+        #expect(credit(of: .quietActivities, in: read) == nil)
+        #expect(read.objectValue?["pushed"]?.arrayValue?.count == PushBudget.kindsMax)
     }
 
     /// Compares it with a model that remembers every push: never more than allowed, never sooner
@@ -174,7 +186,7 @@ import WidgetModel
                 let saved = persisted.saved(now: now - lag, wall: wall)
                 now += away
                 lag = now - random.pick([0, 1_000_000])
-                persisted = PushBudget(saved, terms, now: now - lag, wall: wall + away)
+                persisted = try PushBudget(saved, terms, now: now - lag, wall: wall + away)
             }
             if stale.isEmpty || random.happens(40) { stale.insert(random.pick(kinds)) }
             let asked = stale.sorted { $0.id < $1.id }

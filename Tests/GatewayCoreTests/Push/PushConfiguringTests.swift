@@ -28,32 +28,28 @@ import WidgetModel
     // MARK: Refused pushes
 
     @Test func `a stop is lifted where the configuration was mended, and nowhere else`() throws {
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, .stop(.credential))
+        var small = try SmallPushScheduler(device(), terms: terms())
+        try small.push(.stop(.credential))
         configure(&small, terms(), mended: [sandbox])
         try small.change("1")
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         configure(&small, terms(), mended: [production])
         #expect(small.orders().count == 1)
     }
 
     @Test func `who asks for it has every stop lifted`() throws {
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, .stop(.topic))
+        var small = try SmallPushScheduler(device(), terms: terms())
+        try small.push(.stop(.topic))
         configure(&small, terms())
         #expect(small.orders().isEmpty)
         configure(&small, terms(), liftsStops: true)
         let order = small.orders().first
         #expect(order != nil)
-        // The push is refused again, so the stop is as strict as before.
+        // The push is refused again, so the stop is as strict as before, also when more changes.
         try small.finish(order, .stop(.topic))
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        try small.change("1")
+        #expect(small.scheduler.statusCounts(now: small.now).withheld == 1)
+        small.expectSilence()
     }
 
     @Test(arguments: [
@@ -62,8 +58,7 @@ import WidgetModel
     func `what was under way when it was mended refuses nothing any more`(
         verdict: APNsReaction.Verdict
     ) throws {
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(), terms: terms())
         try small.change("1")
         let order = small.orders().first
         configure(&small, terms(), mended: [production])
@@ -73,18 +68,15 @@ import WidgetModel
         #expect(again.count == 1)
         // A refusal under the new configuration counts.
         try small.finish(again.first, verdict)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
     }
 
     @Test(arguments: [APNsReaction.Verdict.quarantineAddress, .giveUp])
     func `addresses that were refused for good are tried once more`(
         verdict: APNsReaction.Verdict
     ) throws {
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, verdict)
+        var small = try SmallPushScheduler(device(), terms: terms())
+        try small.push(verdict)
         configure(&small, terms(), liftsStops: true)
         #expect(small.orders().isEmpty)
         configure(&small, terms(), mended: [production])
@@ -93,14 +85,10 @@ import WidgetModel
     }
 
     @Test func `dead tokens stay dead, and those of others theirs`() throws {
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        small.scheduler.registered(
-            device(named: "loser", delivery: [apns("bb")]), app: "app", now: small.now)
-        small.scheduler.registered(
-            device(["2"], named: "owner", delivery: [apns("bb")]), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, .dropAddress)
+        var small = try SmallPushScheduler(device(), terms: terms())
+        small.register(device(named: "loser", delivery: [apns("bb")]))
+        small.register(device(["2"], named: "owner", delivery: [apns("bb")]))
+        try small.push(.dropAddress)
         configure(&small, terms(), mended: [production], liftsStops: true)
         #expect(small.orders().isEmpty)
         try small.change("2")
@@ -110,9 +98,8 @@ import WidgetModel
     @Test func `very many devices are not woken at once when a stop is lifted`() throws {
         var small = try SmallPushScheduler(terms: terms())
         for index in 0..<50 {
-            small.scheduler.registered(
-                device(named: "d\(index)", delivery: [apns("aa0\(index % 10)\(index / 10)")]),
-                app: "app", now: small.now)
+            small.register(
+                device(named: "d\(index)", delivery: [apns("aa0\(index % 10)\(index / 10)")]))
         }
         try small.change("1")
         for order in small.orders() { try small.finish(order, .stop(.credential)) }
@@ -129,21 +116,17 @@ import WidgetModel
     @Test func `an app that is configured no more is left alone, and is owed what it missed`()
         throws
     {
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
+        var small = try SmallPushScheduler(device(), terms: terms())
+        try small.push()
         configure(&small, terms { $0.apnsApps = ["other"] })
         try small.change("1")
-        small.wait(1_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence(1_000)
         #expect(small.scheduler.statusCounts(now: small.now) == PushScheduler.StatusCounts())
         #expect(
             small.scheduler.resend(
                 ClientKey(app: "app", client: "device"), channel: .widgets, now: small.now)
                 == .nowhere)
-        small.scheduler.registered(
-            device(named: "late", delivery: [apns("bb")]), app: "app", now: small.now)
+        small.register(device(named: "late", delivery: [apns("bb")]))
         configure(&small, terms { $0.apnsApps = ["app"] }, mended: [production])
         #expect(Set(small.orders().map(\.client.client)) == ["device", "late"])
     }
@@ -152,9 +135,8 @@ import WidgetModel
         throws
     {
         let hook = DeliveryAddress.webhook(url: "https://hook.test/")
-        var small = try SmallPushScheduler(terms: terms { $0.hasWebhooks = false })
-        small.scheduler.registered(
-            device(delivery: [apns(), hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(
+            device(delivery: [apns(), hook]), terms: terms { $0.hasWebhooks = false })
         configure(&small, terms { $0.apnsApps = [] })
         try small.change("1")
         let order = small.orders().first
@@ -175,8 +157,7 @@ import WidgetModel
             }
             return made
         }
-        var small = try SmallPushScheduler(terms: terms())
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(), terms: terms())
         #expect(try pushes(&small, 3) == 3)
         let few = terms {
             $0.budget[.widgets] = PushAllowance.Terms(perDay: 20, burst: 3, reserve: 1)
@@ -193,10 +174,8 @@ import WidgetModel
     }
 
     @Test func `what was withheld is asked for anew`() throws {
-        var small = try SmallPushScheduler(terms: terms { $0.interval = 3_600_000 })
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
+        var small = try SmallPushScheduler(device(), terms: terms { $0.interval = 3_600_000 })
+        try small.push()
         try small.change("1")
         #expect(small.orders().isEmpty)
         configure(&small, terms { $0.intervals = ["k": 60_000] })
@@ -208,9 +187,7 @@ import WidgetModel
     @Test func `those that waited for room go when there is more`() throws {
         var small = try SmallPushScheduler(terms: terms { $0.underWayMax = 1 })
         for name in ["a", "b", "c"] {
-            small.scheduler.registered(
-                device(named: name, delivery: [apns("aa\(name)\(name)")]), app: "app",
-                now: small.now)
+            small.register(device(named: name, delivery: [apns("aa\(name)\(name)")]))
         }
         try small.change("1")
         #expect(small.orders().count == 1)

@@ -12,36 +12,22 @@ import WidgetModel
     private static func scheduler(
         _ slowClients: Int, _ adjust: (inout PushScheduler.Terms) -> Void = { _ in }
     ) throws -> SmallPushScheduler {
-        var terms = PushScheduler.Terms()
-        adjust(&terms)
-        var small = try SmallPushScheduler(terms: terms)
-        for number in 0..<slowClients {
-            register("slow-\(number)", slow, in: &small)
-        }
+        var small = try SmallPushScheduler(adjust: adjust)
+        for number in 0..<slowClients { register("slow-\(number)", slow, in: &small) }
         return small
     }
 
     private static func register(
         _ name: String, _ address: DeliveryAddress, in small: inout SmallPushScheduler
     ) {
-        small.scheduler.registered(
-            device(named: name, delivery: [address], since: small.head), app: "app",
-            now: small.now)
-    }
-
-    private static func finish(
-        _ order: DuePush?, _ result: PushResult = .webhook(.status(204)),
-        in small: inout SmallPushScheduler
-    ) throws {
-        let number = try #require(order).number
-        small.scheduler.finished(number, result, now: small.now, random: 0)
+        small.register(device(named: name, delivery: [address], since: small.head))
     }
 
     /// An answer over HTTP/2.
-    private static var multiplexed: PushResult {
+    private static var multiplexed: WebhookResponse {
         var response = WebhookResponse.status(204)
         response.isMultiplexed = true
-        return .webhook(response)
+        return response
     }
 
     // MARK: Honest hosts
@@ -59,7 +45,7 @@ import WidgetModel
             underWay.removeFirst()
             told.insert(order.client.client)
             small.wait(125)
-            try Self.finish(order, in: &small)
+            try small.finish(order)
             underWay += small.orders()
         }
         #expect(told.count == 400 && underWay.isEmpty)
@@ -75,7 +61,7 @@ import WidgetModel
             let order = try #require(small.orders().first)
             told.append(order.client.client)
             try small.change("1", urgency: .high)
-            try Self.finish(order, in: &small)
+            try small.finish(order)
         }
         #expect(Set(told.prefix(3)).count == 3 && told.suffix(3) == told.prefix(3))
     }
@@ -85,10 +71,10 @@ import WidgetModel
         try small.change("1", urgency: .high)
         var underWay = small.orders()
         #expect(underWay.count == 4)
-        try Self.finish(underWay.removeFirst(), Self.multiplexed, in: &small)
+        try small.finish(underWay.removeFirst(), Self.multiplexed)
         underWay += small.orders()
         #expect(underWay.count == 64)
-        try Self.finish(underWay.removeFirst(), in: &small)
+        try small.finish(underWay.removeFirst())
         #expect(small.orders().isEmpty)
     }
 
@@ -96,7 +82,7 @@ import WidgetModel
         var small = try Self.scheduler(1)
         try small.change("1")
         let order = try #require(small.orders().first)
-        try Self.finish(order, .notSent, in: &small)
+        try small.finish(order, result: .notSent)
         #expect(small.orders().isEmpty)
         #expect(
             small.scheduler.addresses(of: order.client, now: small.now).map(\.failures) == [0])
@@ -104,7 +90,7 @@ import WidgetModel
         let again = small.orders()
         #expect(again.map(\.message) == [order.message])
         // A failure that is the host's is its first.
-        try Self.finish(again.first, .webhook(.status(500)), in: &small)
+        try small.finish(again.first, .status(500))
         small.wait(WebhookSchedule.waits[0])
         #expect(small.orders().count == 1)
     }
@@ -116,10 +102,10 @@ import WidgetModel
         for _ in 0..<10 {
             for number in 0..<2 { Self.register("slow-\(number)", Self.slow, in: &small) }
         }
-        try Self.finish(first, in: &small)
+        try small.finish(first)
         let second = small.orders()
         #expect(second.count == 1 && second.first?.client != first.client)
-        try Self.finish(second.first, in: &small)
+        try small.finish(second.first)
         #expect(small.orders().isEmpty)
     }
 
@@ -133,7 +119,7 @@ import WidgetModel
         let orders = small.orders()
         #expect(orders.filter { $0.address == Self.slow }.count == 4)
         #expect(orders.filter { $0.address == apns() }.count == 1)
-        try Self.finish(orders.first { $0.address == Self.fast }, in: &small)
+        try small.finish(orders.first { $0.address == Self.fast })
         try small.change("1", urgency: .high)
         #expect(small.orders().map(\.address) == [Self.fast])
     }
@@ -297,7 +283,7 @@ import WidgetModel
         #expect(orders.map(\.client) == [first[0]])
         // A client that is gone leaves its place to the next.
         small.scheduler.removed(first[1])
-        try Self.finish(orders.first, in: &small)
+        try small.finish(orders.first)
         #expect(Self.asked(&small).count == 2)
     }
 

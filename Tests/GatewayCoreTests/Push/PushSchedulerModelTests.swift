@@ -60,9 +60,6 @@ struct PushHistory {
     private var deadTokens: Set<String> = []
     private var owners: [String: String] = [:]
     private var tokens = 0
-    private var saved: [ClientKey: PushScheduler.SavedClient] = [:]
-    /// The position up to which nothing was owed but what ``saved`` says.
-    private var clear: UInt64 = 0
 
     init(seed: UInt64) throws {
         random = SplitMix64(seed: seed)
@@ -82,7 +79,7 @@ struct PushHistory {
         case 70..<80: acknowledge("c\(random.below(4))")
         case 80..<86: stream("c\(random.below(4))")
         case 86..<92: save()
-        case 92..<95: restart()
+        case 92..<95: try restart()
         default: break
         }
         take()
@@ -199,27 +196,19 @@ struct PushHistory {
 
     private mutating func save() {
         let changed = small.scheduler.takeChanged(limit: 3, now: small.now, wall: small.now)
-        for (key, client) in changed { saved[key] = client }
+        for (key, client) in changed { small.saved[key] = client }
         guard changed.count < 3 else { return }
-        clear = small.scheduler.clear
+        small.clear = small.scheduler.clear
         counts["clear", default: 0] += 1
     }
 
     /// Kills the process: pushes in flight may have arrived, and their answers are lost.
-    private mutating func restart() {
+    private mutating func restart() throws {
         counts["restart", default: 0] += 1
         for order in underWay where random.below(2) == 0 { note(order) }
         underWay = []
-        let before = small.scheduler
-        small.scheduler = PushScheduler(
-            before.shard.withoutStreams, terms: small.terms, hash: testHash)
-        for client in clients.values.map(\.record).sorted(by: { $0.addressedAt < $1.addressedAt }) {
-            let key = ClientKey(app: "app", client: client.client)
-            small.scheduler.restore(
-                client, app: "app", saved[key], clear: saved[key] == nil ? 0 : clear,
-                now: small.now, wall: small.now)
-        }
-        small.scheduler.lookAtRestored(now: small.now)
+        let records = clients.values.map(\.record)
+        try small.restart(records.sorted { $0.addressedAt < $1.addressedAt })
         for name in clients.keys.sorted() {
             clients[name]?.streams = 0
             clients[name]?.heard = 0

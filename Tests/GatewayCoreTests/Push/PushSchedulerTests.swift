@@ -8,10 +8,8 @@ import WidgetModel
     private let key = ClientKey(app: "app", client: "device")
 
     @Test func `a change is pushed to those that depend on it and to nobody else`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        small.scheduler.registered(
-            device(["2"], named: "other", delivery: [apns("bb")]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
+        small.register(device(["2"], named: "other", delivery: [apns("bb")]))
         #expect(small.orders().isEmpty)
         try small.change("1")
         let orders = small.orders()
@@ -19,25 +17,20 @@ import WidgetModel
         #expect(orders.map { words($0.content) } == ["k(a=1)"])
         #expect(orders.first?.position == 2 && orders.first?.environment == .production)
         try small.finish(orders.first)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
     }
 
     @Test func `a client without an address at APNs or a webhook is none of the scheduler's`()
         throws
     {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [.stream]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [.stream]))
         try small.change("1")
         #expect(small.orders().isEmpty)
         #expect(small.scheduler.clients.isEmpty && small.scheduler.changed.isEmpty)
     }
 
     @Test func `changes while a push is under way make one more`() throws {
-        var terms = PushScheduler.Terms()
-        terms.interval = 0
-        var small = try SmallPushScheduler(terms: terms)
-        small.scheduler.registered(device(["1", "2"]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(["1", "2"])) { $0.interval = 0 }
         try small.change("1")
         let first = small.orders()
         try small.change("2")
@@ -49,74 +42,18 @@ import WidgetModel
         #expect(second.first?.position == 4)
     }
 
-    @Test func `a stream gets its chance, and only a cursor confirms`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [.stream, apns()]), app: "app", now: small.now)
-        small.scheduler.streamOpened(key, resuming: 1, now: small.now)
-        try small.change("1")
-        small.wait(19_999)
-        #expect(small.orders().isEmpty)
-        small.scheduler.acknowledged(key, upTo: 2, now: small.now)
-        small.wait(1_000_000)
-        #expect(small.orders().isEmpty)
-        try small.change("1")
-        small.wait(20_000)
-        #expect(small.orders().count == 1)
-    }
-
     @Test func `what is acknowledged before its push is accepted did not need it`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
         try small.change("1")
         let order = try #require(small.orders().first)
         #expect(order.cause == .noStream)
         #expect(small.scheduler.addresses(of: key, now: small.now).map(\.cause) == [.noStream])
         small.scheduler.acknowledged(key, upTo: small.head - 1, now: small.now)
         #expect(!small.scheduler.isAcknowledged(order))
-        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+        small.acknowledge()
         #expect(small.scheduler.isAcknowledged(order))
         small.scheduler.removed(key)
         #expect(!small.scheduler.isAcknowledged(order))
-    }
-
-    @Test func `a kind is not the reason for a push again before its interval is over`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
-        try small.change("1")
-        #expect(small.orders().isEmpty)
-        small.wait(299_999)
-        #expect(small.orders().isEmpty)
-        // Without any other event, the withheld push goes out when its wait is over.
-        small.wait(1)
-        #expect(small.orders().count == 1)
-    }
-
-    @Test func `a kind may have an interval of its own`() throws {
-        var terms = PushScheduler.Terms()
-        terms.intervals = ["k": 1_000]
-        var small = try SmallPushScheduler(terms: terms)
-        let record = ClientRecord(
-            client: "device",
-            registration: ClientRegistration(
-                platform: "iOS", widgets: [widget(["a": .single("1")]), widget(kind: "l")],
-                delivery: [apns()]), attributes: .init(), since: 1)
-        small.scheduler.registered(record, app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
-        try small.change("1")
-        small.wait(999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        try small.finish(small.orders().first)
-        try small.change(entity: "F")
-        try small.finish(small.orders().first)
-        try small.change(entity: "F")
-        small.wait(299_999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().count == 1)
     }
 
     @Test func `what is withheld for one kind rides on another's push`() throws {
@@ -127,64 +64,32 @@ import WidgetModel
             registration: ClientRegistration(
                 platform: "iOS", widgets: record.registration.widgets + [widget(kind: "l")],
                 delivery: [apns()]), attributes: .init(), since: 1)
-        small.scheduler.registered(record, app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
+        small.register(record)
+        try small.push()
         try small.change("1")
         #expect(small.orders().isEmpty)
         try small.change(entity: "F")
         #expect(small.orders().map { words($0.content) } == ["k(a=1), l"])
     }
 
-    @Test func `a day has 48 pushes, and what is left over goes out when there are more`() throws {
-        var terms = PushScheduler.Terms()
-        terms.interval = 0
-        var small = try SmallPushScheduler(terms: terms)
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        var pushed: [Int64] = []
-        for _ in 0..<2_000 {
-            try small.change("1")
-            for order in small.orders() {
-                pushed.append(small.now)
-                try small.finish(order)
-            }
-            small.wait(120_000)
-            for order in small.orders() {
-                pushed.append(small.now)
-                try small.finish(order)
-            }
-        }
-        for start in pushed {
-            #expect(pushed.count { $0 >= start && $0 < start + 86_400_000 } <= 48)
-        }
-        #expect(pushed.count > 48)
-        small.wait(86_400_000)
-        for order in small.orders() { try small.finish(order) }
-        #expect(small.scheduler.statusCounts(now: small.now).withheld == 0)
-    }
-
     @Test func `a dead token is taken out and never pushed to again`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, .dropAddress)
+        var small = try SmallPushScheduler(device())
+        try small.push(.dropAddress)
         let actions = small.scheduler.takeActions()
         guard case .drop(key, apns()) = actions.first else {
             Issue.record("\(actions)")
             return
         }
         try small.change("1")
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         // Registered with another token, it is owed the change it missed.
-        small.scheduler.registered(device(delivery: [apns("bb")]), app: "app", now: small.now)
+        small.register(device(delivery: [apns("bb")]))
         #expect(small.orders().map(\.address) == [apns("bb")])
     }
 
     @Test func `a token belongs to the client that registered it last`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        small.scheduler.registered(device(named: "heir"), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
+        small.register(device(named: "heir"))
         let actions = small.scheduler.takeActions()
         guard case .drop(key, apns()) = actions.first, actions.count == 1 else {
             Issue.record("\(actions)")
@@ -194,7 +99,7 @@ import WidgetModel
         #expect(small.orders().map(\.client.client) == ["heir"])
         // Removing the first client does not take the token from the second.
         small.scheduler.removed(key)
-        small.scheduler.registered(device(named: "third"), app: "app", now: small.now)
+        small.register(device(named: "third"))
         let drops = small.scheduler.takeActions().compactMap {
             if case .drop(let key, _) = $0 { key.client } else { nil }
         }
@@ -207,9 +112,7 @@ import WidgetModel
             let activity = RegisteredActivity(
                 type: "A", id: "1", attributes: ["a": .single("1")],
                 delivery: .apns(.init(pushType: "liveactivity", token: "", channel: channel)))
-            small.scheduler.registered(
-                device([], named: name, delivery: [.stream], activities: [activity]), app: "app",
-                now: small.now)
+            small.register(device([], named: name, delivery: [.stream], activities: [activity]))
         }
         register("AAAA", "one")
         register("BBBB", "two")
@@ -226,10 +129,8 @@ import WidgetModel
     }
 
     @Test func `the other environment is tried once, and the one that worked stays`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first, .tryOtherEnvironment)
+        var small = try SmallPushScheduler(device())
+        try small.push(.tryOtherEnvironment)
         let second = small.orders()
         #expect(second.map(\.environment) == [.sandbox])
         #expect(second.map(\.mayTryOtherEnvironment) == [false])
@@ -239,23 +140,6 @@ import WidgetModel
         #expect(small.orders().map(\.environment) == [.sandbox])
     }
 
-    @Test func `a stopped topic is left alone, also when more changes`() throws {
-        var small = try SmallPushScheduler()
-        for name in ["a", "b"] {
-            small.scheduler.registered(
-                device(named: name, delivery: [apns(name + name)]), app: "app", now: small.now)
-        }
-        try small.change("1")
-        let orders = small.orders()
-        #expect(orders.count == 2)
-        try small.finish(orders.first, .stop(.topic))
-        try small.finish(orders.last, .stop(.topic))
-        try small.change("1")
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
-        #expect(small.scheduler.statusCounts(now: small.now).withheld == 2)
-    }
-
     @Test func `a recommendation set is owed until it is confirmed by name`() throws {
         var small = try SmallPushScheduler()
         let set = RecommendationSet(
@@ -263,7 +147,7 @@ import WidgetModel
         let record = device(
             delivery: [apns(), apns("aa", "background")], recommendations: [set],
             confirmed: ["k": 1])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        small.register(record)
         try small.change(entity: "F")
         let order = try #require(small.orders().first)
         #expect(order.address == apns("aa", "background") && order.sorts == [.recommendations])
@@ -272,7 +156,7 @@ import WidgetModel
         // The client answers, but not about the set, which is pushed again three times at most.
         var repeats = 0
         for _ in 0..<10 {
-            small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+            small.acknowledge()
             small.wait(86_400_000)
             for order in small.orders() {
                 repeats += 1
@@ -281,8 +165,7 @@ import WidgetModel
         }
         #expect(repeats <= 3)
         small.scheduler.confirmed(record.with(confirmed: ["k": 2]), app: "app", now: small.now)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         #expect(small.scheduler.statusCounts(now: small.now).confirmed == 2)
     }
 
@@ -293,8 +176,7 @@ import WidgetModel
                 kind: "c", id: "control-\(id)", parameters: ["a": .single(id)],
                 delivery: apns("c\(id)", "controls"))
         }
-        small.scheduler.registered(
-            device([], delivery: [.stream], controls: controls), app: "app", now: small.now)
+        small.register(device([], delivery: [.stream], controls: controls))
         try small.change("2")
         let orders = small.orders()
         #expect(orders.map(\.address) == [apns("c2", "controls")])
@@ -304,77 +186,47 @@ import WidgetModel
     @Test func `a webhook is told everything in one push, again and again until it takes it`()
         throws
     {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(
-            device(["1", "2"], delivery: [.webhook(url: "https://hook.example")]), app: "app",
-            now: small.now)
+        var small = try SmallPushScheduler(
+            device(["1", "2"], delivery: [.webhook(url: "https://hook.example")]))
         try small.change("1")
         let first = try #require(small.orders().first)
         #expect(first.sorts == [.timelines])
-        small.scheduler.finished(first.number, .webhook(.status(500)), now: small.now, random: 0)
+        try small.finish(first, .status(500))
         small.wait(5_000)
         let second = try #require(small.orders().first)
         #expect(second.message == first.message)
-        small.scheduler.finished(second.number, .webhook(.none), now: small.now, random: 0)
+        try small.finish(second, .none)
         try small.change("2")
         small.wait(300_000)
         // The content has changed, so it is another message.
         let third = try #require(small.orders().first)
         #expect(third.message != first.message && words(third.content) == "k(a=1), k(a=2)")
-        small.scheduler.finished(third.number, .webhook(.status(204)), now: small.now, random: 0)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        try small.finish(third, .status(204))
+        small.expectSilence()
     }
 
     @Test func `a webhook that is gone is not asked until it is registered again`() throws {
-        var small = try SmallPushScheduler()
         let hook = DeliveryAddress.webhook(url: "https://hook.example")
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook]))
         try small.change("1")
         let order = try #require(small.orders().first)
-        small.scheduler.finished(order.number, .webhook(.status(410)), now: small.now, random: 0)
+        try small.finish(order, .status(410))
         guard case .disabled(key, hook, .gone) = small.scheduler.takeActions().first else {
             Issue.record("not disabled")
             return
         }
         try small.change("1")
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
-        small.scheduler.registered(
-            device(delivery: [hook], addressedAt: 5), app: "app", now: small.now)
+        small.expectSilence()
+        small.register(device(delivery: [hook], addressedAt: 5))
         #expect(small.orders().count == 1)
     }
 
-    @Test func `no more pushes are under way than allowed, and all are made in the end`() throws {
-        var terms = PushScheduler.Terms()
-        terms.underWayMax = 3
-        var small = try SmallPushScheduler(terms: terms)
-        for index in 0..<10 {
-            small.scheduler.registered(
-                device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
-                now: small.now)
-        }
-        try small.change("1")
-        var made: Set<String> = []
-        var waiting = small.orders()
-        while let order = waiting.first {
-            #expect(small.scheduler.pushesUnderWay <= 3)
-            made.insert(order.client.client)
-            waiting.removeFirst()
-            try small.finish(order)
-            waiting += small.orders()
-        }
-        #expect(made.count == 10)
-    }
-
     @Test func `a change for many is spread, and an urgent one is not`() throws {
-        var terms = PushScheduler.Terms()
-        terms.spread = .init(devicesPerSecond: 1, window: 60_000, windowOfNormal: 60_000)
-        var small = try SmallPushScheduler(terms: terms)
+        var small = try SmallPushScheduler {
+            $0.spread = .init(devicesPerSecond: 1, window: 60_000, windowOfNormal: 60_000)
+        }
         for index in 0..<40 {
-            small.scheduler.registered(
-                device(named: "d\(index)", delivery: [apns("a\(index)")]), app: "app",
-                now: small.now)
+            small.register(device(named: "d\(index)", delivery: [apns("a\(index)")]))
         }
         try small.change("1")
         var made = small.orders()
@@ -395,8 +247,7 @@ import WidgetModel
     }
 
     @Test func `a new catalog, an operator's reload and a lost tail reach devices too`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
         small.head += 1
         small.apply(.reload(.kind("k")))
         #expect(small.orders().map { words($0.content) } == ["k"])
@@ -409,8 +260,7 @@ import WidgetModel
     }
 
     @Test func `a client that is released is stored no more, and pushed to no more`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
         small.scheduler.streamOpened(key, resuming: 1, now: small.now)
         try small.change("1")
         #expect(small.scheduler.keys == [key])
@@ -418,13 +268,11 @@ import WidgetModel
         #expect(small.scheduler.keys.isEmpty)
         let changed = small.scheduler.takeChanged(limit: 9, now: small.now, wall: 0)
         #expect(changed.isEmpty)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
     }
 
     private static func fresh(_ small: inout SmallPushScheduler) throws -> PushScheduler {
-        var next = try SmallPushScheduler()
-        next.scheduler.registered(device(), app: "app", now: small.now)
+        let next = try SmallPushScheduler(device())
         small.decider = next.decider
         small.head = next.head
         return next.scheduler

@@ -18,12 +18,6 @@ import WidgetModel
         return try #require(orders.first)
     }
 
-    private func finish(
-        _ small: inout SmallPushScheduler, _ order: DuePush, _ answer: WebhookResponse?
-    ) {
-        small.scheduler.finished(order.number, .webhook(answer), now: small.now, random: 0)
-    }
-
     private func health(_ small: SmallPushScheduler) -> (
         WebhookSchedule?, [DeliveryAttempts.Address]
     ) {
@@ -35,101 +29,88 @@ import WidgetModel
     }
 
     @Test func `a failing webhook is asked at once, and is no better or worse for it`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook]))
         try small.change("1")
-        finish(&small, try #require(small.orders().first), .status(500))
+        try small.finish(small.orders().first, .status(500))
         let before = health(small)
         let again = try resend(&small)
         #expect(words(again.content) == "k(a=1)")
         for answer in [.status(500), .status(410), nil] as [WebhookResponse?] {
-            finish(&small, again, answer)
+            try small.finish(again, answer)
             #expect(small.scheduler.takeActions().isEmpty)
             #expect(health(small) == before)
             _ = try resend(&small)
         }
         // The schedule continues as if there had been no request.
-        small.wait(4_999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().map(\.isManual) == [false])
+        let next = try small.next(after: 5_000)
+        #expect(!next.isManual)
     }
 
     @Test func `what was taken is not said again by itself`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook]))
         try small.change("1")
         let first = try #require(small.orders().first)
-        finish(&small, first, .status(500))
+        try small.finish(first, .status(500))
         let again = try resend(&small)
         #expect(again.message == first.message)
-        finish(&small, again, .status(204))
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        try small.finish(again, .status(204))
+        small.expectSilence()
         #expect(health(small).0?.failures == 1)
         try small.change("1")
         #expect(small.orders().count == 1)
     }
 
     @Test func `a disabled webhook is asked, and stays disabled`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook]))
         try small.change("1")
-        finish(&small, try #require(small.orders().first), .status(410))
+        try small.finish(small.orders().first, .status(410))
         _ = small.scheduler.takeActions()
         let again = try resend(&small)
-        finish(&small, again, .status(204))
+        try small.finish(again, .status(204))
         #expect(health(small).0?.disabled == .gone)
         try small.change("1")
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
     }
 
     @Test func `where nothing is stale the last push is said again`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(
-            device(["1", "2"], delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(["1", "2"], delivery: [hook]))
         try small.change("1")
-        finish(&small, try #require(small.orders().first), .status(204))
-        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+        try small.finish(small.orders().first, .status(204))
+        small.acknowledge()
         try small.change("2")
         let last = try #require(small.orders().first)
-        finish(&small, last, .status(204))
-        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+        try small.finish(last, .status(204))
+        small.acknowledge()
         let again = try resend(&small)
         #expect(words(again.content) == "k(a=2)" && again.message == last.message)
-        finish(&small, again, .status(204))
+        try small.finish(again, .status(204))
         #expect(words(try resend(&small).content) == "k(a=2)")
     }
 
     @Test func `where nothing was ever said everything is`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook]))
         #expect(small.orders().isEmpty)
         #expect(words(try resend(&small).content) == "all")
     }
 
     @Test func `what was said last is known after a restart`() throws {
-        var small = try SmallPushScheduler()
         let record = device(["1", "2"], delivery: [hook])
-        small.scheduler.registered(record, app: "app", now: small.now)
+        var small = try SmallPushScheduler(record)
         for id in ["1", "2"] {
             try small.change(id)
-            finish(&small, try #require(small.orders().first), .status(204))
-            small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+            try small.finish(small.orders().first, .status(204))
+            small.acknowledge()
         }
-        let saved = small.scheduler.takeChanged(limit: 9, now: small.now, wall: small.now)
+        small.save()
+        let state = try #require(try small.state(of: key))
         small.scheduler.removed(key)
-        small.scheduler.restore(
-            record, app: "app", try #require(saved.first?.saved), now: small.now, wall: small.now)
+        small.scheduler.restore(record, app: "app", state, now: small.now, wall: small.now)
         #expect(words(try resend(&small).content) == "k(a=2)")
     }
 
     @Test func `a device is pushed to whatever its budget says, which counts it`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
-        try small.change("1")
-        try small.finish(small.orders().first)
+        var small = try SmallPushScheduler(device())
+        try small.push()
         try small.change("1")
         #expect(small.orders().isEmpty)
         let again = try resend(&small, .widgets)
@@ -137,17 +118,13 @@ import WidgetModel
         small.wait(200_000)
         let late = try resend(&small, .widgets)
         // The interval counts from the last of them.
-        small.wait(299_999)
-        #expect(small.orders().isEmpty)
-        small.wait(1)
-        #expect(small.orders().count == 1)
+        try small.next(after: 300_000)
         for order in [again, late] { try small.finish(order, .dropAddress) }
         #expect(small.scheduler.takeActions().isEmpty)
     }
 
     @Test func `who has no such address is not pushed to`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device())
         for channel: NotificationChannel in [.webhook, .controls, .stream, .poll] {
             #expect(small.scheduler.resend(key, channel: channel, now: small.now) == .nowhere)
         }
@@ -157,27 +134,23 @@ import WidgetModel
     }
 
     @Test func `no more are made than may be under way`() throws {
-        var terms = PushScheduler.Terms()
-        terms.underWayMax = 1
-        var small = try SmallPushScheduler(terms: terms)
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook])) { $0.underWayMax = 1 }
         let order = try resend(&small)
         #expect(small.scheduler.resend(key, channel: .webhook, now: small.now) == .busy)
         // Others wait for it, and go on when it ends.
         try small.change("1")
         #expect(small.orders().isEmpty)
-        finish(&small, order, .status(500))
+        try small.finish(order, .status(500))
         #expect(small.orders().map(\.isManual) == [false])
     }
 
     @Test func `a push from before the log lost its tail says nothing of what came after`() throws {
-        var small = try SmallPushScheduler()
-        small.scheduler.registered(device(delivery: [hook]), app: "app", now: small.now)
+        var small = try SmallPushScheduler(device(delivery: [hook]))
         try small.change("1")
-        finish(&small, try #require(small.orders().first), .status(500))
+        try small.finish(small.orders().first, .status(500))
         let order = try resend(&small)
         small.scheduler.forgetPositions(now: small.now)
-        finish(&small, order, .status(204))
+        try small.finish(order, .status(204))
         small.wait(86_400_000)
         #expect(small.orders().map { words($0.content) } == ["all"])
     }

@@ -15,15 +15,30 @@ struct SmallPushScheduler {
     let terms: PushScheduler.Terms
 
     /// What the store has, as a gateway with a data directory keeps it.
-    var saved: [ClientKey: PushScheduler.SavedClient] = [:]
+    var saved: [ClientKey: [UInt8]] = [:]
     var clear: UInt64 = 0
 
     init(
-        terms: PushScheduler.Terms = PushScheduler.Terms(), limits: CoreLimits = CoreLimits()
+        _ records: ClientRecord..., terms: PushScheduler.Terms = PushScheduler.Terms(),
+        limits: CoreLimits = CoreLimits(), adjust: (inout PushScheduler.Terms) -> Void = { _ in }
     ) throws {
+        var terms = terms
+        adjust(&terms)
         self.terms = terms
         scheduler = PushScheduler(Shard(floor: 0, limits: limits), terms: terms, hash: testHash)
         try put()
+        for record in records { register(record) }
+    }
+
+    mutating func register(
+        _ record: ClientRecord = device(), heard: PushScheduler.Evidence = .none
+    ) {
+        scheduler.registered(record, app: "app", heard: heard, now: now)
+    }
+
+    /// Confirms everything for the client `device`.
+    mutating func acknowledge() {
+        scheduler.acknowledged(ClientKey(app: "app", client: "device"), upTo: head, now: now)
     }
 
     /// Returns a catalog with a kind `k` that depends on the item its parameter `a` names and has
@@ -121,14 +136,23 @@ struct SmallPushScheduler {
         clear = scheduler.clear
     }
 
+    /// Returns what is stored of a client.
+    func state(of key: ClientKey) throws -> PushScheduler.SavedClient? {
+        try saved[key].map {
+            try PushScheduler.SavedClient($0, budget: scheduler.terms.budget, now: now, wall: now)
+        }
+    }
+
     /// Kills the gateway and starts it again, with the clients that are registered.
     ///
     /// - Parameter heard: Their contact with another gateway meanwhile.
-    mutating func restart(_ records: [ClientRecord], heard: PushScheduler.Evidence = .none) {
+    mutating func restart(
+        _ records: [ClientRecord], heard: PushScheduler.Evidence = .none
+    ) throws {
         scheduler = PushScheduler(
             scheduler.shard.withoutStreams, terms: terms, hash: testHash, starts: scheduler.starts)
         for record in records {
-            let state = saved[ClientKey(app: "app", client: record.client)]
+            let state = try state(of: ClientKey(app: "app", client: record.client))
             scheduler.restore(
                 record, app: "app", state, clear: state == nil ? 0 : clear, heard: heard, now: now,
                 wall: now)
@@ -136,8 +160,55 @@ struct SmallPushScheduler {
         scheduler.lookAtRestored(now: now)
     }
 
+    /// Makes the item `1` stale, and ends the first push so.
+    mutating func push(_ verdict: APNsReaction.Verdict = .delivered) throws {
+        try change("1")
+        try finish(orders().first, verdict)
+    }
+
+    /// Ends a push. A webhook accepts it.
     mutating func finish(_ order: DuePush?, _ verdict: APNsReaction.Verdict = .delivered) throws {
-        scheduler.finished(try #require(order).number, .apns(verdict), now: now, random: 0)
+        if case .webhook? = order?.address, verdict == .delivered {
+            return try finish(order, .status(204))
+        }
+        try finish(order, result: .apns(verdict))
+    }
+
+    mutating func finish(_ order: DuePush?, _ answer: WebhookResponse?) throws {
+        try finish(order, result: .webhook(answer))
+    }
+
+    mutating func finish(_ order: DuePush?, result: PushResult, ends: Bool = false) throws {
+        let number = try #require(order).number
+        scheduler.finished(number, result, ends: ends, now: now, random: 0)
+    }
+
+    /// Lets time pass, after which nothing is pushed.
+    mutating func expectSilence(
+        _ milliseconds: Int64 = 86_400_000, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        wait(milliseconds)
+        let made = orders()
+        #expect(made.isEmpty, sourceLocation: sourceLocation)
+    }
+
+    /// Returns the push that is made after so many milliseconds, and no sooner.
+    @discardableResult
+    mutating func next(
+        after milliseconds: Int64, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> DuePush {
+        expectSilence(milliseconds - 1, sourceLocation: sourceLocation)
+        wait(1)
+        let made = orders()
+        #expect(made.count == 1, sourceLocation: sourceLocation)
+        return try #require(made.first, sourceLocation: sourceLocation)
+    }
+
+    /// Returns what became of a change of an item; of the last one unless told otherwise.
+    func standing(
+        of item: Subscription, _ record: ClientRecord, at sequence: UInt64? = nil
+    ) -> Outcome? {
+        scheduler.standing(of: item, record, app: "app", at: sequence ?? head, now: now)
     }
 }
 

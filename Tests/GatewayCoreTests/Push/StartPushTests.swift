@@ -19,15 +19,6 @@ import WidgetModel
             attributes: ["account": ["7", account]])
     }
 
-    /// Returns a scheduler with these clients.
-    private static func small(_ records: ClientRecord...) throws -> SmallPushScheduler {
-        var small = try SmallPushScheduler()
-        for record in records {
-            small.scheduler.registered(record, app: "app", now: small.now)
-        }
-        return small
-    }
-
     private static func ids(_ orders: [DuePush]) -> [String?] { orders.map { $0.activity?.id } }
 
     private static func token(_ order: DuePush) -> String? { order.address.apns?.token }
@@ -35,7 +26,7 @@ import WidgetModel
     // MARK: Who, and what
 
     @Test func `a start is pushed once to each client that it names`() throws {
-        var small = try Self.small(
+        var small = try SmallPushScheduler(
             Self.client(), Self.client("other", account: "43", token: "cc"),
             Self.client("typed", type: "B", token: "dd"), device(named: "none"))
         try small.start("one", urgency: .low)
@@ -49,8 +40,7 @@ import WidgetModel
         #expect(start.start.alert == ["title": "t"] && start.expiresAt == 900_007)
         #expect(order.content.sequence == 2 && order.position == 2)
         try small.finish(order)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         #expect(small.scheduler.statusCounts(now: small.now).told == 0)
     }
 
@@ -60,8 +50,7 @@ import WidgetModel
         for (urgency, isSpread) in [(.normal, true), (.high, false)] as [(Urgency, Bool)] {
             var small = try SmallPushScheduler(terms: terms)
             for number in 10..<14 {
-                small.scheduler.registered(
-                    Self.client("\(number)", token: "\(number)"), app: "app", now: small.now)
+                small.register(Self.client("\(number)", token: "\(number)"))
             }
             try small.start("one", urgency: urgency)
             let count = small.orders().count
@@ -74,12 +63,9 @@ import WidgetModel
     @Test func `no start is spread over more than half of the time in which it may be pushed`()
         throws
     {
-        var terms = PushScheduler.Terms()
-        terms.spread = PushSpread.Terms(devicesPerSecond: 1)
-        var small = try SmallPushScheduler(terms: terms)
+        var small = try SmallPushScheduler { $0.spread = PushSpread.Terms(devicesPerSecond: 1) }
         for number in 10..<14 {
-            small.scheduler.registered(
-                Self.client("\(number)", token: "\(number)"), app: "app", now: small.now)
+            small.register(Self.client("\(number)", token: "\(number)"))
         }
         try small.start("one", ttl: 1)
         small.wait(500)
@@ -89,7 +75,7 @@ import WidgetModel
     @Test func `starts go out one after another, and one that is refused is not tried again`()
         throws
     {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         for id in ["one", "two", "three"] { try small.start(id) }
         var order = try #require(small.orders().first)
         #expect(order.activity?.id == "one")
@@ -106,14 +92,13 @@ import WidgetModel
         throws
     {
         for failure in [ContentFailure.status, .timedOut] {
-            var small = try Self.small(Self.client())
+            var small = try SmallPushScheduler(Self.client())
             try small.start("one")
             try small.start("two")
             for _ in 0..<8 {
                 let order = try #require(small.orders().first)
                 #expect(order.activity?.id == "one")
-                small.scheduler.finished(
-                    order.number, .content(.failed(failure)), now: small.now, random: 0)
+                try small.finish(order, result: .content(.failed(failure)))
                 small.wait(300_000)
             }
             // What has no content when its source is away has some later.
@@ -122,32 +107,30 @@ import WidgetModel
     }
 
     @Test func `whom a start names is judged when it is pushed`() throws {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         try small.start("one")
         // Also once its content has arrived: the device may be another person's by then.
         let order = try #require(small.orders().first)
-        small.scheduler.registered(Self.client(account: "43"), app: "app", now: small.now)
+        small.register(Self.client(account: "43"))
         let isWanted = small.scheduler.contentArrived(order.number, now: small.now)
         #expect(!isWanted)
-        small.scheduler.finished(order.number, .notSent, now: small.now, random: 0)
-        small.wait(60_000)
-        #expect(small.orders().isEmpty)
+        try small.finish(order, result: .notSent)
+        small.expectSilence(60_000)
         try small.start("two")
         try small.start("three", account: "43")
         #expect(Self.ids(small.orders()) == ["three"])
     }
 
     @Test func `nothing is started of a type that the catalog does not declare`() throws {
-        var small = try Self.small(Self.client(type: "C"))
+        var small = try SmallPushScheduler(Self.client(type: "C"))
         try small.start("one", type: "C")
         #expect(small.orders().isEmpty)
         try small.put()
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
     }
 
     @Test func `a client that goes leaves nothing behind`() throws {
-        var small = try Self.small(Self.client(), Self.client("other", token: "cc"))
+        var small = try SmallPushScheduler(Self.client(), Self.client("other", token: "cc"))
         small.scheduler.removed(key)
         try small.start("one")
         #expect(small.orders().map(\.client.client) == ["other"])
@@ -160,27 +143,27 @@ import WidgetModel
     // MARK: What confirms it
 
     @Test func `no stream, cursor or poll delays or confirms a start`() throws {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         small.scheduler.streamOpened(key, resuming: small.head, now: small.now)
         try small.start("one")
         let order = try #require(small.orders().first)
         small.scheduler.polled(key, now: small.now)
-        small.scheduler.acknowledged(key, upTo: small.head, now: small.now)
+        small.acknowledge()
         small.scheduler.streamEnded(key, now: small.now)
         try small.finish(order, .retry(.atOnce))
         #expect(Self.ids(small.orders()) == ["one"])
         #expect(small.scheduler.acknowledged(key) == 0)
         // Restored, and the client has seen everything.
-        small.restart([Self.client()], heard: .init(confirmed: 2, isStreaming: true))
+        try small.restart([Self.client()], heard: .init(confirmed: 2, isStreaming: true))
         #expect(Self.ids(small.orders()) == ["one"])
     }
 
     @Test func `no start of before the registration of its token is pushed to it`() throws {
         let stream = device([], delivery: [.stream], attributes: ["account": ["42"]])
         for earlier in [stream, device(attributes: ["account": ["42"]])] {
-            var small = try Self.small(earlier)
+            var small = try SmallPushScheduler(earlier)
             try small.start("one")
-            small.scheduler.registered(Self.client(), app: "app", now: small.now)
+            small.register(Self.client())
             #expect(small.orders().isEmpty)
         }
     }
@@ -189,33 +172,33 @@ import WidgetModel
         throws
     {
         let record = Self.client()
-        var small = try Self.small(record)
+        var small = try SmallPushScheduler(record)
         try small.start("one")
         #expect(Self.ids(small.orders()) == ["one"])
         small.save()
-        small.restart([record])
+        try small.restart([record])
         let again = try #require(small.orders().first)
         #expect(again.activity?.id == "one")
         try small.finish(again)
         small.save()
-        small.restart([record])
+        try small.restart([record])
         #expect(small.orders().isEmpty)
         // The gateway is killed before it has stored that anything is owed.
         try small.start("two")
         #expect(Self.ids(small.orders()) == ["two"])
-        small.restart([record])
+        try small.restart([record])
         #expect(Self.ids(small.orders()) == ["two"])
     }
 
     @Test func `an accepted start is not pushed to the next token, one that waits is`() throws {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         try small.start("one")
         try small.finish(small.orders().first)
-        small.scheduler.registered(Self.client(token: "cc"), app: "app", now: small.now)
+        small.register(Self.client(token: "cc"))
         #expect(small.orders().isEmpty)
         try small.start("two")
         #expect(small.orders().map(Self.token) == ["cc"])
-        small.scheduler.registered(Self.client(token: "dd"), app: "app", now: small.now)
+        small.register(Self.client(token: "dd"))
         let order = try #require(small.orders().first)
         #expect(Self.token(order) == "dd" && order.activity?.id == "two")
     }
@@ -223,17 +206,17 @@ import WidgetModel
     @Test func `a start that finds a dead token is pushed to the next one`() throws {
         let without = device([], delivery: [.stream], attributes: ["account": ["42"]])
         for isRestarted in [false, true] {
-            var small = try Self.small(Self.client())
+            var small = try SmallPushScheduler(Self.client())
             try small.start("one")
             try small.finish(small.orders().first, .dropAddress)
-            small.scheduler.registered(without, app: "app", now: small.now)
+            small.register(without)
             if isRestarted {
                 small.save()
-                small.restart([without])
+                try small.restart([without])
             }
             // It has no token, and counts for none of these.
             #expect(small.scheduler.startHolders.isEmpty)
-            small.scheduler.registered(Self.client(token: "cc"), app: "app", now: small.now)
+            small.register(Self.client(token: "cc"))
             let order = try #require(small.orders().first)
             #expect(Self.token(order) == "cc" && order.activity?.id == "one")
             try small.finish(order)
@@ -243,13 +226,12 @@ import WidgetModel
     }
 
     @Test func `after the loss of a log tail nothing is started again`() throws {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         try small.start("one")
         let order = try #require(small.orders().first)
         small.scheduler.forgetPositions(now: small.now)
         try small.finish(order)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         try small.start("two")
         #expect(Self.ids(small.orders()) == ["two"])
     }
@@ -262,7 +244,7 @@ import WidgetModel
 
     @Test func `a change between a start and the registration of its token is not missed`() throws {
         for (isStarted, changed) in [(true, true), (true, false), (false, true)] {
-            var small = try Self.small(Self.client())
+            var small = try SmallPushScheduler(Self.client())
             // Nothing of before the start.
             try small.change("1")
             if isStarted {
@@ -279,8 +261,7 @@ import WidgetModel
             } else {
                 try small.change("1")
             }
-            small.scheduler.registered(
-                Self.client(activities: [Self.own]), app: "app", now: small.now)
+            small.register(Self.client(activities: [Self.own]))
             let expected: [[PushCategory]] =
                 isStarted && changed ? [[.activity(id: "own")]] : []
             #expect(small.orders().map(\.sorts) == expected)
@@ -288,7 +269,7 @@ import WidgetModel
     }
 
     @Test func `an activity that is registered late misses no change since its start`() throws {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         func begin(_ id: String, at seconds: Int64) throws {
             let order = try #require(small.orders().first)
             #expect(order.activity?.id == id)
@@ -303,7 +284,7 @@ import WidgetModel
         try begin("two", at: 2)
         small.save()
         for isRestarted in [false, true] {
-            if isRestarted { small.restart([Self.client()]) }
+            if isRestarted { try small.restart([Self.client()]) }
             // 16 hours, and those that a restart adds to the timestamp.
             let last: Int64 = 57_602 + (isRestarted ? 60 : 0)
             for (seconds, count) in [(last, 1), (last + 1, 0)] {
@@ -317,13 +298,12 @@ import WidgetModel
     }
 
     @Test func `an update of an activity is later than its start, whatever the clock`() throws {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         try small.start("one")
         let order = try #require(small.orders().first)
         let began = small.scheduler.stamp(order, wall: 4_000)
         try small.finish(order)
-        small.scheduler.registered(
-            Self.client(activities: [Self.own]), app: "app", now: small.now)
+        small.register(Self.client(activities: [Self.own]))
         try small.change("1")
         let update = try #require(small.orders().first)
         #expect(small.scheduler.stamp(update, wall: 400) > began)
@@ -334,21 +314,18 @@ import WidgetModel
     @Test func `an expired start is settled, costs nothing and says nothing of its source`()
         throws
     {
-        var small = try Self.small(Self.client())
+        var small = try SmallPushScheduler(Self.client())
         try small.start("one")
         let order = try #require(small.orders().first)
-        small.scheduler.finished(
-            order.number, .content(.failed(.timedOut)), now: small.now, random: 0)
+        try small.finish(order, result: .content(.failed(.timedOut)))
         let address = small.scheduler.addresses(of: key, now: small.now).first
         #expect(address?.failing?.type == "A" && address?.failing?.failure == .timedOut)
         small.wait(1_000)
         let again = try #require(small.orders().first)
-        small.scheduler.finished(
-            again.number, .content(.expired), now: small.now, random: 0)
+        try small.finish(again, result: .content(.expired))
         #expect(small.scheduler.sources.values.map(\.failures) == [1])
         #expect(small.scheduler.queue.questionsUnderWay == 0)
-        small.wait(86_400_000)
-        #expect(small.orders().isEmpty)
+        small.expectSilence()
         #expect(small.scheduler.addresses(of: key, now: small.now).first?.savings?.left == 10)
         try small.start("two")
         #expect(Self.ids(small.orders()) == ["two"])

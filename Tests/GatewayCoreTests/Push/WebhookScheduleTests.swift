@@ -124,7 +124,7 @@ import WidgetModel
     }
 
     @Test(arguments: 0..<40)
-    func `persisted at any moment it decides as if it never was`(seed: Int) {
+    func `persisted at any moment it decides as if it never was`(seed: Int) throws {
         var random = SplitMix64(seed: UInt64(seed))
         var schedule = WebhookSchedule()
         var persisted = schedule
@@ -135,7 +135,7 @@ import WidgetModel
             let saved = persisted.saved(now: now - lag, wall: 0)
             now += away
             lag = random.pick([0, 1_000_000])
-            persisted = WebhookSchedule(saved, now: now - lag, wall: away)
+            persisted = try WebhookSchedule(saved, now: now - lag, wall: away)
             let content = UInt64(random.below(3))
             let isManual = random.happens(10)
             let attempt = schedule.attempt(saying: content, isManual: isManual)
@@ -161,11 +161,11 @@ import WidgetModel
     }
 
     @Test(arguments: [.max, .min, 0] as [Int64])
-    func `a clock that was set does not disable an endpoint`(wall: Int64) {
+    func `a clock that was set does not disable an endpoint`(wall: Int64) throws {
         var schedule = WebhookSchedule()
         let attempt = schedule.attempt(saying: 1)
         _ = schedule.answered(.none, to: attempt, now: 0, random: 0)
-        var read = WebhookSchedule(schedule.saved(now: 0, wall: 0), now: 0, wall: wall)
+        var read = try WebhookSchedule(schedule.saved(now: 0, wall: 0), now: 0, wall: wall)
         let outcome = read.answered(.none, to: attempt, now: 4 * Self.day - 1, random: 0)
         #expect(outcome == .retry(at: 4 * Self.day - 1 + 300_000))
     }

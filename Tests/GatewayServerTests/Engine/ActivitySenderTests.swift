@@ -328,18 +328,8 @@ import WidgetModel
 
     // MARK: Pushes
 
-    /// Accepts every push.
-    private final class Pushes: PushSender {
-        let orders = Mutex<[DuePush]>([])
-
-        func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
-            orders.withLock { $0.append(order) }
-            finished(PushReport(result: .apns(.delivered)))
-        }
-    }
-
     @Test func `a push has the content, and is not sent once another gateway leads`() async throws {
-        let pushes = Pushes()
+        let pushes = RecordingSender()
         let contents = try contents()
         func send(mayPush: Bool) async throws -> PushReport {
             let before = source.questions.count
@@ -356,12 +346,12 @@ import WidgetModel
         }
         let sent = try await send(mayPush: true)
         #expect(sent.ends && sent.outcome == .sent)
-        let payload = try #require(pushes.orders.withLock { $0.first?.activity?.payload })
+        let payload = try #require(pushes.orders.first?.activity?.payload)
         let aps = try JSONValue(parsing: payload).objectValue?["aps"]?.objectValue
         #expect(aps?["timestamp"] == 77 && aps?["event"] == "end")
         #expect(aps?["content-state"] == ["number": 4])
         let kept = try await send(mayPush: false)
-        #expect(kept.result == .notSent && pushes.orders.withLock { $0.count } == 1)
+        #expect(kept.result == .notSent && pushes.orders.count == 1)
     }
 
     @Test func `nothing is pushed of an activity that the catalog does not declare`() async throws {
@@ -378,14 +368,14 @@ import WidgetModel
     }
 
     @Test func `a drain waits for the pushes whose content has just arrived`() async throws {
-        let pushes = Pushes()
+        let pushes = RecordingSender()
         let contents = try contents(drain: { [source] in source.show(1, "end") })
         let ends = Mutex(0)
         let sender = ActivitySender(contents: contents, asked: { _ in true }, apns: { pushes })
         sender.send(Self.order()) { report in ends.withLock { $0 += report.ends ? 1 : 0 } }
         try await source.wait(for: 1)
         await contents.drain()
-        #expect(pushes.orders.withLock { $0.count } == 1 && ends.withLock { $0 } == 1)
+        #expect(pushes.orders.count == 1 && ends.withLock { $0 } == 1)
     }
 
     // MARK: Starts
@@ -408,7 +398,7 @@ import WidgetModel
     }
 
     private func report(
-        of order: DuePush, to pushes: Pushes, _ contents: ActivityContents? = nil
+        of order: DuePush, to pushes: RecordingSender, _ contents: ActivityContents? = nil
     ) async throws -> PushReport {
         let sender = ActivitySender(
             contents: try contents ?? self.contents(),
@@ -426,11 +416,11 @@ import WidgetModel
     {
         source.always { _ in Self.content(1) }
         for channel in [nil, "match-7"] as [String?] {
-            let pushes = Pushes()
+            let pushes = RecordingSender()
             let changes: JSONObject = channel.map { ["channel": .string($0)] } ?? [:]
             let order = try starting(changes)
             #expect(try await report(of: order, to: pushes).outcome == .sent)
-            let payload = try #require(pushes.orders.withLock { $0.first?.activity?.payload })
+            let payload = try #require(pushes.orders.first?.activity?.payload)
             let text = String(decoding: payload, as: UTF8.self)
             #expect(text.contains(#""attributes":{"hero":"panda","place":{"x":1}}"#))
             let updates =
@@ -447,7 +437,7 @@ import WidgetModel
     @Test func `whatever its source answers, that is said of each push, and whether it is new`()
         async throws
     {
-        let pushes = Pushes()
+        let pushes = RecordingSender()
         let contents = try contents()
         source.always { _ in Self.says(204) }
         for _ in 0..<2 {
@@ -463,17 +453,17 @@ import WidgetModel
         let order = try starting(["attributes": ["hero": "panda", "text": .string(text)]])
         let large = try await report(of: order, to: pushes, contents)
         #expect(large.result == .content(.failed(.tooLarge)) && source.outcomes.last == "new")
-        #expect(pushes.orders.withLock { $0.isEmpty })
+        #expect(pushes.orders.isEmpty)
     }
 
     @Test func `a start that is over is neither asked for nor pushed`() async throws {
-        let pushes = Pushes()
+        let pushes = RecordingSender()
         source.always { _ in Self.content(1, "end") }
         let expired = try await report(of: starting(expiresIn: 0), to: pushes)
         #expect(expired.result == .content(.expired) && expired.outcome == .skipped)
         #expect(source.questions.isEmpty)
         let ended = try await report(of: starting(), to: pushes)
         #expect(ended.result == .content(.nothing) && !ended.ends)
-        #expect(source.questions.count == 1 && pushes.orders.withLock { $0.isEmpty })
+        #expect(source.questions.count == 1 && pushes.orders.isEmpty)
     }
 }

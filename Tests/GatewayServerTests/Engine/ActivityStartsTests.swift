@@ -65,23 +65,11 @@ import WidgetModel
         }
     }
 
-    /// Accepts every push; each ends its activity, unless it starts one.
-    private final class Pushes: PushSender {
-        let orders = Mutex<[DuePush]>([])
-
-        func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
-            orders.withLock { $0.append(order) }
-            var report = PushReport(result: .apns(.delivered))
-            report.ends = order.activity?.start == nil
-            finished(report)
-        }
-    }
-
     private static let app = StreamFixture.app
 
     private let clock = HeldClock()
     private let apns = APNs()
-    private let pushes = Pushes()
+    private let pushes = RecordingSender(endsActivities: true)
 
     private func fixture(
         clientsMax: Int = .max,
@@ -90,11 +78,7 @@ import WidgetModel
         let fixture = try StreamFixture(clock: clock.gateway, pushes: true) {
             $0.quota.clientsMax = clientsMax
         }
-        let push = try #require(fixture.engine.push)
-        push.start(
-            PushLoop.Dependencies(
-                store: fixture.store, drop: { _, _ in }, sender: { [pushes] _, _ in pushes },
-                acceptTime: { _ in nil }))
+        let push = try fixture.startPushes(pushes)
         try await fixture.putCatalog(StreamFixture.battles)
         let starts = ActivityStarts(fixture.engine) { [apns] in apns.channels(of: $0) }
         try await body(fixture, starts, push)
@@ -161,7 +145,7 @@ import WidgetModel
                     _ = try await starts.post(Self.start(["ttl": 60]), app: Self.app)
                 } == "event-id-reused")
             try await settle(push, taken.sequence)
-            let sent = pushes.orders.withLock { $0 }
+            let sent = pushes.orders
             #expect(sent.map(\.sorts) == [[.start(type: "Battle")]])
             #expect(sent.map { $0.activity?.timestamp } == [clock.wall / 1_000])
         }
@@ -306,7 +290,7 @@ import WidgetModel
             let taken = try await starts.post(Self.broadcast(), app: Self.app)
             let before = apns.ids
             try await settle(push, try await fixture.change("Character", "panda"))
-            let sent = pushes.orders.withLock { $0 }
+            let sent = pushes.orders
             #expect(Set(sent.compactMap { $0.address.apns?.channel }) == before)
             #expect(Set(sent.map { "\($0.environment)" }) == ["production", "sandbox"])
             let again = try await starts.post(Self.broadcast(), app: Self.app)

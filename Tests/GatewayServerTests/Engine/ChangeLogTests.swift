@@ -93,7 +93,7 @@ import WidgetModel
             for refused in [
                 { _ = try await changes.post([self.event("a")], app: "other") },
                 { _ = try await changes.reload(.everything, app: "other") },
-                { _ = try await changes.removeApp("other") },
+                { _ = try await changes.log.removeApp("other") },
             ] as [@Sendable () async throws -> Void] {
                 let error = await #expect(throws: EngineError.self) { try await refused() }
                 #expect(error?.code == "unknown-app")
@@ -123,7 +123,7 @@ import WidgetModel
     {
         try await fixture { fixture in
             try await fixture.register("phone")
-            let removal = try await fixture.engine.changes.removeApp(StreamFixture.app)
+            let removal = try await fixture.engine.log.removeApp(StreamFixture.app)
             #expect((removal.sequence, removal.clients) == (2, 1))
             #expect(fixture.engine.catalogs.document(of: StreamFixture.app) == nil)
             #expect(fixture.engine.catalogs.removal(of: StreamFixture.app) == 2)
@@ -139,7 +139,7 @@ import WidgetModel
         try await fixture { fixture in
             let catalogs = fixture.engine.catalogs
             await #expect(throws: Full.self) {
-                try await fixture.engine.writer.write(for: .gateway, cost: 1) {
+                try await fixture.engine.log.write(for: .gateway, cost: 1) {
                     transaction -> Void in
                     catalogs.stage(at: transaction.nextSequence) {
                         $0.remove(app: StreamFixture.app, at: 2)
@@ -147,7 +147,7 @@ import WidgetModel
                     throw Full()
                 }
             }
-            let entry = try await fixture.engine.writer.write(for: .gateway, cost: 1) {
+            let entry = try await fixture.engine.log.write(for: .gateway, cost: 1) {
                 catalogs.entry(of: StreamFixture.app, before: $0.nextSequence)
             }
             #expect(entry.document?.sequence == 1 && entry.removal == 0)

@@ -14,11 +14,7 @@ import WidgetModel
     private let key = StreamFixture.key("phone")
 
     private func explainer(_ fixture: StreamFixture) -> Explainer {
-        let engine = fixture.engine
-        return Explainer(
-            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
-            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
-        ) { PushScheduler.Terms() }
+        Explainer(fixture.engine) { PushScheduler.Terms() }
     }
 
     /// Returns what a list says of a client.

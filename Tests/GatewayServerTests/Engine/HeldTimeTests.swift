@@ -60,36 +60,17 @@ import WidgetModel
         "environment": "production",
     ]
 
-    /// Accepts every push, and records its time.
-    private final class Pushes: PushSender {
-        let times = Mutex<[Int64]>([])
-        private let clock: HeldClock
-
-        init(_ clock: HeldClock) { self.clock = clock }
-
-        var isEmpty: Bool { times.withLock { $0.isEmpty } }
-
-        func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
-            times.withLock { $0.append(clock.now) }
-            finished(PushReport(result: .apns(.delivered)))
-        }
-    }
-
     @Test(.timeLimit(.minutes(30))) func `a push is made when it is due and not before`()
         async throws
     {
         let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
-        let push = try #require(fixture.engine.push)
-        let pushes = Pushes(clock)
-        push.start(
-            PushLoop.Dependencies(
-                store: fixture.store, drop: { _, _ in },
-                sender: { _, _ in pushes }, acceptTime: { _ in nil }))
+        let pushes = RecordingSender(clock: clock)
+        let push = try fixture.startPushes(pushes)
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
         while push.position ?? 0 < sequence { await Task.yield() }
-        while pushes.isEmpty {
+        while pushes.times.isEmpty {
             let due = try await push.ask { scheduler, _ in scheduler.nextDue } ?? clock.now
             guard due > clock.now else {
                 await Task.yield()
@@ -97,10 +78,10 @@ import WidgetModel
             }
             clock.advance(to: due - 1)
             _ = try await push.ask { scheduler, _ in scheduler.nextDue }
-            #expect(pushes.isEmpty)
+            #expect(pushes.times.isEmpty)
             clock.advance(to: due)
         }
-        #expect(pushes.times.withLock { $0 } == [clock.now])
+        #expect(pushes.times == [clock.now])
         // Whoever is owed nothing is owed nothing after a start, whatever is forgotten by then.
         try await eventually("stored") { try fixture.store.pushesClearUpTo() == sequence }
         await push.stop {}
@@ -112,13 +93,9 @@ import WidgetModel
         async throws
     {
         let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
-        let push = try #require(fixture.engine.push)
-        let pushes = Pushes(clock)
+        let pushes = RecordingSender(clock: clock)
         let lease = Lease()
-        push.start(
-            PushLoop.Dependencies(
-                store: fixture.store, drop: { _, _ in },
-                sender: { _, _ in pushes }, acceptTime: { _ in nil }, mayPush: { lease.holds }))
+        let push = try fixture.startPushes(pushes) { lease.holds }
         try await fixture.putCatalog()
         try await fixture.register("phone", delivery: [Self.address])
         let sequence = try await fixture.change("Character", "panda")
@@ -132,12 +109,12 @@ import WidgetModel
             }
         }
         // As often as it is due, and more often than any budget allows.
-        try await pass { lease.asked >= 100 || !pushes.isEmpty }
-        #expect(pushes.isEmpty)
+        try await pass { lease.asked >= 100 || !pushes.times.isEmpty }
+        #expect(pushes.times.isEmpty)
         let end = clock.now
         lease.begin()
-        try await pass { !pushes.isEmpty }
-        #expect(pushes.times.withLock { $0.allSatisfy { $0 <= end + 1_000 } })
+        try await pass { !pushes.times.isEmpty }
+        #expect(pushes.times.allSatisfy { $0 <= end + 1_000 })
         await push.stop {}
         clock.end()
         try await fixture.stop()
@@ -164,12 +141,8 @@ import WidgetModel
         async throws
     {
         let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
-        let push = try #require(fixture.engine.push)
-        let pushes = Pushes(clock)
-        push.start(
-            PushLoop.Dependencies(
-                store: fixture.store, drop: { _, _ in },
-                sender: { _, _ in pushes }, acceptTime: { _ in nil }))
+        let pushes = RecordingSender(clock: clock)
+        let push = try fixture.startPushes(pushes)
         try await fixture.putCatalog()
         let cursor = try await fixture.register("phone")
         let reader = try await fixture.open(try fixture.admit("phone", since: cursor))
@@ -178,10 +151,10 @@ import WidgetModel
         while push.position ?? 0 < sequence { await Task.yield() }
         #expect(try await reader.said().stale == ["detail panda"])
         let due = try await push.ask { scheduler, _ in scheduler.nextDue }
-        #expect(pushes.isEmpty && due == clock.now + DeliveryAttempts.grace)
+        #expect(pushes.times.isEmpty && due == clock.now + DeliveryAttempts.grace)
         // It confirms nothing, so the push follows.
         clock.advance(to: clock.now + DeliveryAttempts.grace)
-        try await eventually("pushed") { !pushes.isEmpty }
+        try await eventually("pushed") { !pushes.times.isEmpty }
         await push.stop {}
         clock.end()
         try await fixture.stop()
@@ -189,11 +162,7 @@ import WidgetModel
 
     @Test func `an explanation tells since when a widget is stale`() async throws {
         let fixture = try StreamFixture(clock: clock.gateway)
-        let engine = fixture.engine
-        let explainer = Explainer(
-            records: engine.store, catalogs: engine.catalogs, registry: engine.registry,
-            changes: engine.changes, loops: engine.loops, push: engine.push, clock: engine.clock
-        ) { PushScheduler.Terms() }
+        let explainer = Explainer(fixture.engine) { PushScheduler.Terms() }
         try await fixture.putCatalog()
         try await fixture.register("phone")
         let accepted = clock.wall

@@ -163,29 +163,6 @@ import WidgetModel
         #expect(underWay.withLock { $0.most } == 1)
     }
 
-    /// A body, even an announced one, would break the stream (RFC 9113 section 8.1.1).
-    @Test func `the answer to HEAD by HTTP/2 has the length and ends without a body`() async throws
-    {
-        let connection = try await Connection(isHTTP2: true) { _ in "text" }
-        let head = HTTPRequestHead(
-            version: .http1_1, method: .HEAD, uri: "/", headers: ["host": "a"])
-        try await connection.take(.head(head), .end(nil))
-        var parts: [HTTPServerResponsePart] = []
-        let channel = connection.channel
-        try await eventually("the answer is there", details: { "\(parts)" }) {
-            await channel.testingEventLoop.run()
-            while let part = try await channel.readOutbound(as: HTTPServerResponsePart.self) {
-                parts.append(part)
-            }
-            return parts.count >= 2
-        }
-        guard case .head(let answered) = parts[0], case .end(.none) = parts[1] else {
-            Issue.record("\(parts)")
-            return
-        }
-        #expect(answered.status == .ok && answered.headers["Content-Length"] == ["4"])
-    }
-
     /// Nothing may be written into the middle of an answer that takes several rounds, and the
     /// connection ends after the last one.
     @Test func whatFollowsALongAnswerWaitsForItsEnd() async throws {
@@ -239,26 +216,6 @@ import WidgetModel
         #expect(try await connection.isIdle())
     }
 
-    /// If written earlier, `100 Continue` would become part of a response that takes several
-    /// rounds.
-    @Test func theNextBodyIsAskedForBehindTheResponse() async throws {
-        let barrier = Barrier()
-        let connection = try await Connection { request in
-            if request.head.uri == "/1" { await barrier.pass() }
-            return await Self.echo(request)
-        }
-        try await connection.take(Self.head("/1"), .end(nil))
-        try await connection.take(Self.head("/2", ["expect": "100-continue"]))
-        await connection.channel.testingEventLoop.run()
-        #expect(try await connection.bytesAnswer() == nil)
-        barrier.open()
-        let answers = try await connection.answers(2)
-        #expect(answers[0] == "200 /1 ")
-        #expect(answers[1].hasPrefix("100 "))
-        try await connection.take(Self.body("a"), .end(nil))
-        #expect(try await connection.answers(1) == ["200 /2 a"])
-    }
-
     @Test func aBodyInPiecesIsOneForItsRoute() async throws {
         let connection = try await Connection(Self.echo)
         try await connection.take(Self.head("/1"), Self.body("a"))
@@ -286,24 +243,6 @@ import WidgetModel
         #expect(pieces < 100)
         barrier.open()
         #expect(try await connection.answers(1) == ["200 no"])
-        try await connection.waitForEnd()
-    }
-
-    /// Python's http.client, for example, sends the head and then the body, and the next request on
-    /// the same connection.
-    @Test func aConnectionGoesOnBehindAnEarlyAnswer() async throws {
-        let connection = try await Connection { request in
-            if request.head.uri == "/early" { return "no" }
-            return await Self.echo(request)
-        }
-        for _ in 0..<3 {
-            try await connection.take(Self.head("/early", ["content-length": "3"]))
-            #expect(try await !connection.text().contains("Connection: close"))
-            try await connection.take(Self.body("abc"), .end(nil), Self.head("/2"), .end(nil))
-            #expect(try await connection.answers(1) == ["200 /2 "])
-        }
-        try await connection.take(Self.head("/early", ["content-length": "100000"]))
-        #expect(try await connection.text().contains("Connection: close\r\n"))
         try await connection.waitForEnd()
     }
 
@@ -360,32 +299,6 @@ import WidgetModel
         #expect(connection.channel.isActive)
     }
 
-    @Test(
-        arguments: [
-            ("close", .http1_1), ("Close", .http1_1), ("foo, close", .http1_1), (nil, .http1_0),
-            ("keep-alive", .http1_0),
-        ] as [(String?, HTTPVersion)])
-    func theLastRequestEndsTheConnection(field: String?, version: HTTPVersion) async throws {
-        let connection = try await Connection(Self.echo)
-        let last = HTTPRequestHead(
-            version: version, method: .POST, uri: "/1",
-            headers: field.map { ["host": "a", "connection": $0] } ?? ["host": "a"])
-        try await connection.take(.head(last), .end(nil), Self.head("/2"), .end(nil))
-        #expect(try await connection.answers(1) == ["200 /1 "])
-        await connection.channel.testingEventLoop.run()
-        #expect(try await connection.bytesAnswer() == nil)
-    }
-
-    @Test func whatIsNoRequestIsRefusedBehindThoseThatAre() async throws {
-        let connection = try await Connection(Self.echo)
-        try await connection.take(Self.head("/1"), .end(nil), Self.head("/2"), .end(nil))
-        try await connection.fire { $0.fireErrorCaught(HTTPParserError.invalidMethod) }
-        let answers = try await connection.answers(3)
-        #expect(answers.prefix(2) == ["200 /1 ", "200 /2 "])
-        #expect(answers[2].hasPrefix("400 "))
-        try await connection.waitForEnd()
-    }
-
     @Test func aBodyThatBreaksOffIsAnErrorAndTheEnd() async throws {
         let connection = try await Connection(Self.echo)
         try await connection.take(Self.head("/1"), Self.body("a"))
@@ -399,23 +312,6 @@ import WidgetModel
         let connection = try await Connection { _ in nil }
         try await connection.take(Self.head("/1"), .end(nil))
         try await connection.waitForEnd()
-    }
-
-    @Test func stoppingWaitsForWhatIsUnderWay() async throws {
-        let barrier = Barrier()
-        let connection = try await Connection { request in
-            await barrier.pass()
-            return await Self.echo(request)
-        }
-        try await connection.take(Self.head("/1"), .end(nil), Self.head("/2"), .end(nil))
-        try await connection.fire { $0.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
-        #expect(connection.channel.isActive)
-        barrier.open()
-        #expect(try await connection.answers(2) == ["200 /1 ", "200 /2 "])
-        try await connection.waitForEnd()
-        let idle = try await Connection(Self.echo)
-        try await idle.fire { $0.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
-        try await idle.waitForEnd()
     }
 
     @Test func whoDoesNotReadIsNotAnswered() async throws {

@@ -129,6 +129,8 @@ import WidgetModel
         var model = Model()
         /// Whether a route reads the body of the request received last.
         var hasBody = false
+        /// Whether the channel waits until the machine reads on.
+        var isReadHeld = false
         var history: [Event] = []
 
         /// Applies an event to both; returns whether they agree.
@@ -149,14 +151,20 @@ import WidgetModel
                 case .endBody:
                     if !hasBody { actions.append("the end of no body") }
                     hasBody = false
+                case .read:
+                    if !model.mayRead { actions.append("a read that must wait") }
+                    isReadHeld = false
                 default: break
                 }
             }
+            // A channel asks to read at the end of each read.
+            if event == .readCompleted { isReadHeld = !machine.readRequested() }
             var copy = machine
             let mayRead = copy.readRequested()
             return actions == expected && mayRead == model.mayRead
                 && machine.isResponding == model.isResponding
                 && (machine.isResponding || !hasBody)
+                && (!isReadHeld || !model.mayRead || model.isOver)
         }
 
         private mutating func perform(

@@ -70,10 +70,6 @@ import WidgetModel
 
         mutating func quiesce() -> [String] { machine.quiesce().map(\.words) }
 
-        mutating func writable(_ isWritable: Bool) -> [String] {
-            machine.writabilityChanged(to: isWritable, now: now).map(\.words)
-        }
-
         mutating func requestTimedOut(_ bodiesDue: NIODeadline = .distantPast) -> [String] {
             machine.requestTimedOut(now: now, bodiesDue: bodiesDue).map(\.words)
         }
@@ -132,53 +128,6 @@ import WidgetModel
         #expect(connection.readCompleted() == ["request timer"])
         #expect(connection.end() == ["cancel request timer", "end body"])
         #expect(connection.readCompleted() == [])
-    }
-
-    @Test func readingPausesWhileARequestHasNoRoute() {
-        var connection = Connection()
-        #expect(connection.read() == "read")
-        _ = connection.request("/1")
-        #expect(connection.read() == "read")
-        _ = connection.head("/2")
-        #expect(connection.read() == "held")
-        _ = connection.end()
-        #expect(connection.read() == "held")
-        #expect(connection.written() == ["idle timer 75", "respond /2", "read"])
-        #expect(connection.read() == "read")
-    }
-
-    @Test func readingPausesWhileTheBodyIsFull() {
-        var connection = Connection()
-        _ = connection.head("/1")
-        _ = connection.readCompleted()
-        #expect(connection.read() == "read")
-        connection.bodyFilled()
-        #expect(connection.read() == "held")
-        #expect(connection.bodyWanted() == ["read"])
-        #expect(connection.bodyWanted() == [])
-        connection.bodyFilled()
-        #expect(connection.read() == "held")
-        #expect(connection.end() == ["cancel request timer", "end body", "read"])
-    }
-
-    @Test func whoDoesNotReadGetsNoFurtherResponse() {
-        var connection = Connection()
-        #expect(connection.writable(false) == [])
-        #expect(connection.request("/1") == ["cancel request timer", "cancel request timer"])
-        #expect(connection.read() == "held")
-        #expect(connection.quiesce() == ["cancel pieces"])
-        #expect(connection.writable(true) == ["respond /1", "read"])
-        #expect(connection.written() == ["idle timer 75", "close"])
-    }
-
-    /// A request whose body has not arrived yet must not wait for it for ever.
-    @Test func aRequestThatStartsLateIsReadOn() {
-        var connection = Connection()
-        _ = connection.writable(false)
-        _ = connection.head("/1")
-        _ = connection.readCompleted()
-        #expect(connection.read() == "held")
-        #expect(connection.writable(true) == ["respond /1…", "read"])
     }
 
     @Test func theRequestDecidesHowItsResponseIsWritten() throws {
@@ -366,18 +315,14 @@ import WidgetModel
         #expect(connection.written() == ["idle timer 75", "refuse 400"])
     }
 
-    @Test func whatIsNotHTTPIsRefusedBehindTheRequestsThatAre() {
+    @Test func whatIsNotHTTPIsRefused() {
         var connection = Connection()
         #expect(connection.failed(ChannelError.eof) == [], "its channel closes by itself")
         #expect(connection.failed(HTTPParserError.headerOverflow) == ["refuse 431"])
         connection = Connection()
         _ = connection.request("/1")
-        _ = connection.request("/2")
-        _ = connection.head("/3")
         #expect(connection.failed(HTTPParserError.invalidMethod) == ["cancel request timer"])
         #expect(connection.failed(ChannelError.eof) == [], "the first error counts")
-        #expect(connection.end() == [])
-        #expect(connection.written() == ["idle timer 75", "respond /2"])
         #expect(connection.written() == ["idle timer 75", "refuse 400"])
     }
 
@@ -409,36 +354,12 @@ import WidgetModel
 
     // MARK: The peer's end
 
-    @Test func aPeerThatHasEndedGetsTheResponsesItAskedFor() {
-        var connection = Connection()
-        #expect(connection.inputClosed() == ["close"])
-        connection = Connection()
-        _ = connection.request("/1")
-        _ = connection.request("/2")
-        _ = connection.head("/3")
-        #expect(connection.inputClosed() == ["cancel request timer"])
-        #expect(connection.written() == ["idle timer 75", "respond /2"])
-        #expect(connection.written() == ["idle timer 75", "close output"])
-        connection = Connection()
-        _ = connection.request("/1")
-        _ = connection.written()
-        #expect(connection.inputClosed() == ["cancel request timer", "close output"])
-    }
-
     @Test func aPeerThatEndsWithinABodyGetsOneResponse() {
         var connection = Connection()
         _ = connection.head("/1")
         _ = connection.readCompleted()
         #expect(connection.inputClosed() == ["cancel request timer", "fail body ChannelError"])
         #expect(connection.written() == ["linger"])
-    }
-
-    @Test func anErrorCountsMoreThanThePeersEnd() {
-        var connection = Connection()
-        _ = connection.request("/1")
-        _ = connection.inputClosed()
-        #expect(connection.failed(HTTPParserError.invalidMethod) == ["cancel request timer"])
-        #expect(connection.written() == ["idle timer 75", "refuse 400"])
     }
 
     @Test func anEndOfInputSaysNothingInHTTP2() {
@@ -491,30 +412,6 @@ import WidgetModel
     }
 
     // MARK: Stopping
-
-    @Test func stoppingWaitsForWhatIsUnderWay() {
-        var connection = Connection()
-        #expect(connection.quiesce() == ["close"])
-        connection = Connection()
-        _ = connection.request("/1")
-        _ = connection.request("/2")
-        #expect(connection.quiesce() == ["cancel pieces"])
-        #expect(connection.machine.isQuiescing)
-        #expect(connection.written() == ["idle timer 75", "respond /2"])
-        #expect(connection.written() == ["idle timer 75", "close"])
-        connection = Connection()
-        _ = connection.request("/1")
-        _ = connection.written()
-        #expect(connection.quiesce() == ["cancel pieces", "close"])
-    }
-
-    @Test func theRestOfARequestIsStillRespondedTo() {
-        var connection = Connection()
-        _ = connection.head("/1")
-        #expect(connection.quiesce() == ["cancel pieces", "respond /1…"])
-        #expect(connection.end() == ["cancel request timer", "end body"])
-        #expect(connection.written() == ["idle timer 75", "close"])
-    }
 
     @Test func aChannelThatIsGoneEndsTheBody() {
         var connection = Connection()

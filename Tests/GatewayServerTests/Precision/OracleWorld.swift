@@ -412,7 +412,7 @@ struct OracleWorld {
         }
         _ = try await fixture.engine.changes.post(events, app: StreamFixture.app)
         // What is sealed is handed to the loops before this.
-        let publisher = fixture.engine.writer.publisher
+        let publisher = fixture.engine.log.applier.publisher
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             publisher.sealer.queue.async { continuation.resume() }
         }
@@ -430,7 +430,7 @@ struct OracleWorld {
         // As the gateway's maintenance does.
         let (head, floor) = (fixture.store.head, fixture.store.floor)
         try await fixture.engine.clients.confirmUnowed(below: floor + (head - floor) / 2)
-        _ = try await fixture.engine.writer.write(for: .gateway, cost: 1_024, freesSpace: true) {
+        _ = try await fixture.engine.log.write(for: .gateway, cost: 1_024, freesSpace: true) {
             try $0.prune(acceptedBefore: 0, keepRows: Self.logEntries, limit: 5_000)
         }
     }

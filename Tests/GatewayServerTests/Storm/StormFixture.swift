@@ -1,5 +1,4 @@
 import APNsSimulator
-import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDelivery
@@ -10,7 +9,6 @@ import GatewaySigning
 import GatewayStorage
 import GatewayTLS
 import GatewayTestSupport
-import Logging
 import NIOCore
 import NIOPosix
 import Testing
@@ -36,7 +34,6 @@ struct StormDevice {
 /// The push code of a gateway, from the log to APNs, and an APNs with faults.
 final class StormFixture: Sendable {
     static let team = "TEAM123456"
-    static let kind = "detail"
 
     let clock = HeldClock()
     let server: APNsServer
@@ -95,21 +92,12 @@ final class StormFixture: Sendable {
         push.hosts[.sandbox] = Address(host: "127.0.0.1", port: sandbox.port)
         push.trust = made.ca
         push.terms.apnsApps = Set(apps)
-        let loopback = Address(host: "127.0.0.1", port: 0)
-        var configuration = try GatewayConfiguration.development(
-            data: data, listen: loopback, admin: loopback)
+        var configuration = try GatewayOperations.GatewayConfiguration.test(data: data)
         configuration.push = push
         let store = try SQLiteStore(directory: data + "/store")
         self.store = store
-        let signer = NotificationSigner(
-            issuer: "https://gateway.test", lifetime: 900,
-            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        engine = try Engine(
-            configuration.engine, store: store, pushLoop: group.next(),
-            services: EngineServices(
-                signer: signer, metrics: GatewayMetrics(), tlsSettings: TLSServerSettings(),
-                eventLoops: [], clock: clock.gateway,
-                logger: Logger(label: "storm") { _ in SwiftLogNoOpLogHandler() }))
+        engine = try Engine.test(
+            configuration, store: store, clock: clock.gateway, pushLoop: group.next())
         self.push = try #require(engine.push)
         ledger.use(
             APNsSender(push, try PushFiles(push)) {
@@ -129,15 +117,13 @@ final class StormFixture: Sendable {
                 entities: { Character: { properties: [health] } }
                 intents: { One: { parameters: [{ name: character, type: Character }] } }
                 widgets:
-                  - kind: \(Self.kind)
+                  - kind: detail
                     configuration: appIntent
                     intent: One
                     families: [systemSmall]
                     dependsOn: [{ entity: Character, match: { id: $character } }]
                 """
-            let catalog = try Catalog(JSONValue(yaml: body), app: app, limits: Limits())
-            _ = try await engine.changes.putCatalog(
-                catalog, contentType: "application/yaml", body: Array(body.utf8), .none)
+            try await engine.putCatalog(body, app: app)
         }
         push.start(
             PushLoop.Dependencies(
@@ -154,24 +140,9 @@ final class StormFixture: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (place, device) in devices.enumerated() {
                 if place >= 200 { try await group.next() }
-                let document: JSONValue = [
-                    "platform": "iOS",
-                    "widgets": .array(
-                        device.characters.map {
-                            [
-                                "kind": .string(Self.kind), "family": "systemSmall",
-                                "parameters": ["character": .string($0)],
-                            ]
-                        }),
-                    "delivery": [
-                        ["type": "stream"],
-                        [
-                            "type": "apns", "pushType": "widgets",
-                            "token": .string(device.tokens.last ?? ""),
-                            "environment": "production",
-                        ],
-                    ],
-                ]
+                let document = registration(
+                    showing: device.characters,
+                    delivery: addresses(pushToken: device.tokens.last ?? ""))
                 let key = device.key
                 group.addTask { [clients = engine.clients] in
                     _ = try await clients.register(key, .document(document), by: .backend)

@@ -51,9 +51,9 @@ final class ReplicaPair: Sendable {
     }
 
     func openEpoch(_ ordinal: UInt32, voidsOlder: Bool = false) async throws {
-        let jobs = leader.engine.log.jobs
+        let log = leader.engine.log
         _ = try await leader.store.write(cost: 1) {
-            try jobs.openEpoch(
+            try log.openEpoch(
                 EpochID(ordinal: ordinal, nonce: ordinal), voidsOlder: voidsOlder, &$0)
         }
         try await follow()
@@ -61,7 +61,7 @@ final class ReplicaPair: Sendable {
 
     /// Repeats what the replica lacks; returns when its loops have applied it.
     func follow() async throws {
-        let jobs = replica.engine.log.jobs
+        let engineLog = replica.engine.log
         let position = try #require(try replica.store.replicationPosition())
         let number = try #require(Int(String(decoding: position, as: UTF8.self)))
         for (index, batch) in log.batches.withLock({ $0 }).enumerated().dropFirst(number) {
@@ -70,7 +70,7 @@ final class ReplicaPair: Sendable {
             for operation in batch { operation.append(to: &bytes) }
             let operations = try StoreOperation.list(bytes)
             _ = try await replica.store.writeLocally(cost: 1) {
-                try jobs.repeatBatch(
+                try engineLog.repeatBatch(
                     operations, to: MemoryLog.position(index + 1), from: MemoryLog.position(index),
                     &$0)
             }

@@ -51,7 +51,7 @@ import WidgetModel
             try await reader.said().isEnded
         }
         #expect(pair.replica.engine.registry.record(StreamFixture.key("tablet")) == nil)
-        _ = try await pair.leader.engine.changes.removeApp(StreamFixture.app)
+        _ = try await pair.leader.engine.log.removeApp(StreamFixture.app)
         try await pair.follow()
         #expect(pair.replica.engine.catalogs.document(of: StreamFixture.app) == nil)
         #expect(pair.replica.engine.registry.count == 0)
@@ -108,16 +108,6 @@ import WidgetModel
         try await pair.stop()
     }
 
-    /// Accepts every push, and counts them.
-    private final class Pushes: PushSender {
-        let count = Mutex(0)
-
-        func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
-            count.withLock { $0 += 1 }
-            finished(PushReport(result: .apns(.delivered)))
-        }
-    }
-
     private static let address: JSONValue = [
         "type": "apns", "pushType": "widgets", "token": .string(String(repeating: "0a", count: 32)),
         "environment": "production",
@@ -126,14 +116,8 @@ import WidgetModel
     @Test func pushesGoOnWhereTheLeaderThatPushedLeftThem() async throws {
         let clock = HeldClock()
         let pair = try await ReplicaPair(clock: clock.gateway, pushes: true)
-        let senders = [Pushes(), Pushes()]
-        let loops = try [pair.leader, pair.replica].map { try #require($0.engine.push) }
-        for (index, fixture) in [pair.leader, pair.replica].enumerated() {
-            loops[index].start(
-                PushLoop.Dependencies(
-                    store: fixture.store, drop: { _, _ in },
-                    sender: { _, _ in senders[index] }, acceptTime: { _ in nil }))
-        }
+        let senders = [RecordingSender(), RecordingSender()]
+        let loops = try zip([pair.leader, pair.replica], senders).map { try $0.startPushes($1) }
         /// Lets hours pass at both, with everything that becomes due in them.
         func wait() async throws {
             let end = clock.now + 6 * 3_600_000
@@ -155,28 +139,28 @@ import WidgetModel
         try await pair.follow()
         try await eventually("it is pushed") {
             try await wait()
-            return senders[0].count.withLock { $0 == 1 }
+            return senders[0].orders.count == 1
         }
         try await eventually("that is stored") {
             try pair.leader.store.pushesClearUpTo() == sequence
         }
         try await pair.follow()
-        #expect(senders[1].count.withLock { $0 } == 0)
+        #expect(senders[1].orders.isEmpty)
         #expect(try await loops[1].ask { scheduler, _ in scheduler.keys.isEmpty })
 
         await loops[0].rest()
         try await loops[1].lead(from: pair.replica.store)
         try await wait()
         // What was pushed is not pushed again.
-        #expect(senders.map { $0.count.withLock { $0 } } == [1, 0])
+        #expect(senders.map(\.orders.count) == [1, 0])
         let next = try await pair.leader.change("Character", "panda")
         try await pair.follow()
         while loops.contains(where: { $0.position ?? 0 < next }) { await Task.yield() }
         try await eventually("the other one pushes") {
             try await wait()
-            return senders[1].count.withLock { $0 == 1 }
+            return senders[1].orders.count == 1
         }
-        #expect(senders[0].count.withLock { $0 } == 1)
+        #expect(senders[0].orders.count == 1)
 
         // Who confirms while nobody pushes is not pushed to.
         await loops[1].rest()
@@ -188,7 +172,7 @@ import WidgetModel
             recommendations: [], rebuilt: [])
         try await loops[1].lead(from: pair.replica.store)
         try await wait()
-        #expect(senders.map { $0.count.withLock { $0 } } == [1, 1])
+        #expect(senders.map(\.orders.count) == [1, 1])
         // Nor does one lead whose lease ended as it began.
         await loops[0].rest()
         let late = Task {
@@ -280,10 +264,10 @@ import WidgetModel
         let log = ScriptedLog()
         let fixture = try StreamFixture(
             SQLiteStore(inMemory: StoreConfiguration(), replication: log), isShared: true)
-        let jobs = fixture.engine.log.jobs
+        let engineLog = fixture.engine.log
         func open(_ ordinal: UInt32, voidsOlder: Bool) async throws {
             _ = try await fixture.store.write(cost: 1) {
-                try jobs.openEpoch(
+                try engineLog.openEpoch(
                     EpochID(ordinal: ordinal, nonce: ordinal), voidsOlder: voidsOlder, &$0)
             }
         }
@@ -302,9 +286,9 @@ import WidgetModel
         let log = ScriptedLog()
         let fixture = try StreamFixture(
             SQLiteStore(inMemory: StoreConfiguration(), replication: log), isShared: true)
-        let jobs = fixture.engine.log.jobs
+        let engineLog = fixture.engine.log
         _ = try await fixture.store.write(cost: 1) {
-            try jobs.openEpoch(EpochID(ordinal: 1, nonce: 1), voidsOlder: false, &$0)
+            try engineLog.openEpoch(EpochID(ordinal: 1, nonce: 1), voidsOlder: false, &$0)
         }
         try await fixture.putCatalog()
         let etag = fixture.engine.catalogs.document(of: StreamFixture.app)?.etag
@@ -314,7 +298,7 @@ import WidgetModel
         }
         let position = try #require(try fixture.store.replicationPosition())
         _ = try await fixture.store.writeLocally(cost: 1) {
-            try jobs.repeatBatch(
+            try engineLog.repeatBatch(
                 [.setMeta("key", nil)], to: Data("2".utf8), from: position, &$0)
         }
         #expect(fixture.engine.catalogs.document(of: StreamFixture.app)?.etag == etag)

@@ -1,4 +1,3 @@
-import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDelivery
@@ -8,7 +7,6 @@ import GatewaySigning
 import GatewayStorage
 import GatewayTLS
 import GatewayTestSupport
-import Logging
 import NIOCore
 import NIOPosix
 import WidgetModel
@@ -73,21 +71,13 @@ final class StreamFixture: Sendable {
         let store = try store ?? SQLiteStore(inMemory: StoreConfiguration())
         self.store = store
         group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let loopback = Address(host: "127.0.0.1", port: 0)
-        var configuration = try GatewayConfiguration.development(
-            data: "/nowhere", listen: loopback, admin: loopback)
+        var configuration = try GatewayOperations.GatewayConfiguration.test()
         // Versions are sealed all the time, so that every test has some.
         configuration.coreLimits.versionRunKeys = 2
         configure(&configuration)
-        let signer = NotificationSigner(
-            issuer: "https://gateway.test", lifetime: 900,
-            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
-        engine = try Engine(
-            configuration.engine, store: store, pushLoop: pushes ? group.next() : nil,
-            services: EngineServices(
-                signer: signer, metrics: metrics, tlsSettings: TLSServerSettings(),
-                eventLoops: Array(group.makeIterator()), clock: clock,
-                logger: Logger(label: "streams") { _ in SwiftLogNoOpLogHandler() }),
+        engine = try Engine.test(
+            configuration, store: store, clock: clock, pushLoop: pushes ? group.next() : nil,
+            loops: Array(group.makeIterator()), metrics: metrics,
             leader: isShared ? NobodyElse() : nil)
         (loops, cursors) = (engine.loops, engine.cursors)
         // A client certificate with the client's name takes the place of its token.
@@ -100,13 +90,11 @@ final class StreamFixture: Sendable {
                     TokenVerifier(policy: TokenPolicy(issuers: [], audiences: []))),
                 grants: CertificateGrants(grants), revision: AccessRevision(), now: { 0 }))
         admission = StreamAdmission(
-            authorizer: authorizer,
+            engine: engine, authorizer: authorizer,
             requestLimits: RequestLimits(
                 rates: RateLimits(), bytesInWork: 1 << 20, metrics: GatewayMetrics(),
                 now: engine.clock.now),
-            registry: engine.registry, clients: engine.clients, changes: engine.changes,
-            catalogs: engine.catalogs, records: store, cursors: cursors,
-            date: HTTPDateCache(clock: engine.clock), loops: loops,
+            date: HTTPDateCache(clock: engine.clock),
             streamSettings: configuration.streams, streamsMax: 100)
     }
 
@@ -119,9 +107,7 @@ final class StreamFixture: Sendable {
     // MARK: Backends and clients
 
     func putCatalog(_ text: String = StreamFixture.catalog) async throws {
-        let catalog = try Catalog(JSONValue(yaml: text), app: Self.app, limits: Limits())
-        _ = try await engine.changes.putCatalog(
-            catalog, contentType: "application/yaml", body: Array(text.utf8), .none)
+        try await engine.putCatalog(text, app: Self.app)
     }
 
     /// Registers a client with one widget of `character` and one of its account; returns the

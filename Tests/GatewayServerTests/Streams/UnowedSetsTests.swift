@@ -45,7 +45,7 @@ import WidgetModel
         ]
         let (payload, record) = (stored.payload, stored.record(of: Self.key.client))
         let registry = fixture.engine.registry
-        _ = try await fixture.engine.writer.write(for: .gateway, cost: 0) { transaction in
+        _ = try await fixture.engine.log.write(for: .gateway, cost: 0) { transaction in
             _ = try transaction.putRegistration(
                 app: Self.key.app, client: Self.key.client, payload: payload, attributes: [:],
                 updatedAt: 0)

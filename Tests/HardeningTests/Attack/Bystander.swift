@@ -17,21 +17,13 @@ final class Bystander: Sendable {
         http = process.http(timeoutSeconds: Int(Patience.seconds))
         backend = try issuer.token(app: Self.app, scope: Issuer.backendScopes)
         let token = try issuer.token(app: Self.app, scope: "client", sub: Self.client)
-        var answers = [
-            try http.request(
-                "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-                headers: [("Content-Type", "application/yaml")], body: Catalogs.bystander)
-        ]
+        try http.putCatalog(Catalogs.bystander, app: Self.app, token: backend)
         let registration: JSONValue = [
             "platform": "iOS", "widgets": [["kind": "clock", "family": "systemSmall"]],
         ]
-        let registered = try http.request(
-            "PUT", "/v1/apps/\(Self.app)/clients/\(Self.client)", token: token,
-            body: registration.text)
-        answers.append(registered)
-        guard answers.allSatisfy({ $0.status == 201 }) else {
-            throw TestFailure(answers.map(\.text).joined(separator: "\n"))
-        }
+        let registered = try http.register(
+            Self.client, app: Self.app, token: token, registration)
+        guard registered.status == 201 else { throw TestFailure(registered.text) }
         stream = process.stream(
             app: Self.app, client: Self.client, token: token,
             from: registered["cursor"]?.stringValue)

@@ -13,8 +13,7 @@ final class ConfiguredTarget: Sendable {
 
     let process: GatewayProcess
     let port: UInt16
-    let directory: String
-    let authority: TestAuthority
+    let authority: TestCertificate
     /// An issuer for every app and every scope.
     let operations: Issuer
     /// An issuer for `com.a` only, and not for the scope operator.
@@ -24,9 +23,10 @@ final class ConfiguredTarget: Sendable {
 
     private init() throws {
         let directory = try GatewayProcess.temporaryDirectory()
-        self.directory = directory
-        let files = try TestAuthority(in: directory)
-        authority = files
+        let ca = try TestCertificate("ca", in: directory)
+        let server = try TestCertificate(
+            "server", in: directory, issuer: ca, alternativeNames: "IP:127.0.0.1,DNS:localhost")
+        authority = ca
         func issuer(_ name: String, _ iss: String) throws -> Issuer {
             let key = try SigningKey(generating: .edDSA)
             try Data(JWKSet([key.publicKey]).serialized)
@@ -39,9 +39,9 @@ final class ConfiguredTarget: Sendable {
         let configuration = """
             publicURL: \(Self.audience)
             tls:
-              certificate: \(files.server.certificate)
-              key: \(files.server.key)
-              clientCA: \(files.ca.certificate)
+              certificate: \(server.certificate)
+              key: \(server.key)
+              clientCA: \(ca.certificate)
               clientCertificates: optional
             issuers:
               - iss: https://operations.example
@@ -66,7 +66,7 @@ final class ConfiguredTarget: Sendable {
         process = try GatewayProcess(configuration: file)
         port = UInt16(process.url.split(separator: ":").last ?? "") ?? 0
         for app in ["com.a", "com.b"] {
-            let http = TestHTTP(url: process.url, ca: files.ca.certificate)
+            let http = TestHTTP(url: process.url, ca: ca.certificate)
             let answer = try http.request(
                 "PUT", "/v1/apps/\(app)/catalog",
                 token: operations.token(app: app, scope: "catalog:write"),
@@ -75,22 +75,10 @@ final class ConfiguredTarget: Sendable {
         }
     }
 
-    func http() -> TestHTTP { TestHTTP(url: process.url, ca: authority.ca.certificate) }
+    func http() -> TestHTTP { TestHTTP(url: process.url, ca: authority.certificate) }
 
     /// Reads the catalog of an app with a token.
     func catalog(_ app: String, _ token: String) async throws -> TestHTTPAnswer {
         try await http().send("GET", "/v1/apps/\(app)/catalog", token: token)
-    }
-}
-
-/// A CA with a server's certificate for this machine.
-struct TestAuthority: Sendable {
-    let ca: TestCertificate
-    let server: TestCertificate
-
-    init(in directory: String) throws {
-        ca = try TestCertificate("ca", in: directory)
-        server = try TestCertificate(
-            "server", in: directory, issuer: ca, alternativeNames: "IP:127.0.0.1,DNS:localhost")
     }
 }

@@ -58,15 +58,13 @@ struct Issuer: Sendable {
         return String(decoding: try signer.sign(payload: claims.serialized), as: UTF8.self)
     }
 
-    /// Returns a token with any header; signed with the key, or with `signature` as it is.
-    func token(
-        header: JSONValue, claims: JSONValue, signature: [UInt8]? = nil
-    ) throws -> String {
+    /// Returns a token with any header.
+    func token(header: JSONValue, claims: JSONValue) throws -> String {
         let input =
             Base64.url.encode(header.serialized) + [UInt8(ascii: ".")]
             + Base64.url.encode(claims.serialized)
-        let signed = try signature ?? key.sign(input)
         return String(
-            decoding: input + [UInt8(ascii: ".")] + Base64.url.encode(signed), as: UTF8.self)
+            decoding: input + [UInt8(ascii: ".")] + Base64.url.encode(try key.sign(input)),
+            as: UTF8.self)
     }
 }

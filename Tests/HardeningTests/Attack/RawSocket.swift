@@ -28,14 +28,8 @@ final class RawSocket {
     init(port: UInt16, preamble: [UInt8] = [], tls: TLS?) throws {
         socket = Glibc.socket(
             AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let connected = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        let connected = sockaddr_in(loopback: 1, port: port).withSockaddr {
+            connect(socket, $0, $1)
         }
         guard connected == 0 else { throw TestFailure("connect: \(errno)") }
         wait(seconds: Patience.seconds)
@@ -62,9 +56,6 @@ final class RawSocket {
         context = SSL_CTX_new(TLS_client_method())
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(tls.versions.lowerBound), nil)
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(tls.versions.upperBound), nil)
-        if tls.versions.lowerBound < TLS1_2_VERSION {
-            SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0")
-        }
         if let (certificate, key) = tls.identity {
             guard SSL_CTX_use_certificate_file(context, certificate, SSL_FILETYPE_PEM) == 1,
                 SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1

@@ -30,11 +30,7 @@ final class Target: Sendable {
         let token = try process.token(app: Self.app, scope: "operator")
         issuer = try Issuer(likeThatOf: token, keysIn: process.data + "/issuer")
         backend = try issuer.token(scope: Issuer.backendScopes)
-        let http = process.http()
-        let answer = try http.request(
-            "PUT", "/v1/apps/\(Self.app)/catalog", token: backend,
-            headers: [("Content-Type", "application/yaml")], body: Catalogs.game)
-        guard answer.status == 201 else { throw TestFailure(answer.text) }
+        try process.http().putCatalog(Catalogs.game, app: Self.app, token: backend)
         bystander = try Bystander(process, issuer)
     }
 

@@ -10,20 +10,12 @@ import WidgetModel
 /// What each write adds to the log, decided in the turn of the writer.
 ///
 /// Each method throws, or returns a result that says so, if nothing is written.
-package struct LogJobs: Sendable {
-    let catalogs: AppCatalogs
-    let registry: Registry
-    let quota: AppQuota
-    let applier: LogApplier
-    let clock: GatewayClock
-    /// The number of epochs that are kept.
-    let epochsMax: Int
-
+extension EngineLog {
     /// Puts what a job wrote in force once it is durable.
     private func applying(_ effect: LogEffect, _ turn: inout StoreTransaction) {
         let head = turn.nextSequence - 1
-        turn.afterCommit { applier.apply(effect, head: head) }
-        turn.afterEffects { applier.publish() }
+        turn.afterCommit { [applier] in applier.apply(effect, head: head) }
+        turn.afterEffects { [applier] in applier.publish() }
     }
 
     /// Appends an entry that is not caused by an event.
@@ -50,8 +42,7 @@ package struct LogJobs: Sendable {
     /// a comparison costs as much as the log's entry holds, and the sender may have posted little.
     private static let reusedMax = 8
 
-    /// Appends the events of a post; see ``EngineLog/append(_:to:trace:)-(DecidedPost,_,_)``.
-    package func post(
+    func post(
         _ post: DecidedPost, to app: String, trace: PostTrace?, _ turn: inout StoreTransaction
     ) throws -> PostOutcome? {
         let began = trace == nil ? 0 : GatewayTracing.now
@@ -150,8 +141,7 @@ package struct LogJobs: Sendable {
 
     // MARK: Starts, reloads, catalogs and apps
 
-    /// Appends a start that the log does not contain; see ``EngineLog/append(_:to:isFull:)``.
-    package func start(
+    func start(
         _ start: ActivityStart, of app: String, isFull: Bool, _ turn: inout StoreTransaction
     ) throws -> StartTaken? {
         let current = catalogs.entry(of: app, before: turn.nextSequence)
@@ -181,7 +171,7 @@ package struct LogJobs: Sendable {
         return StartTaken(sequence: entry.sequence, duplicate: false, start.channels)
     }
 
-    package func reload(
+    func reload(
         _ scope: ReloadScope, of app: String, trace: ReloadTrace?, _ turn: inout StoreTransaction
     ) throws -> UInt64 {
         guard let ruleSet = catalogs.entry(of: app, before: turn.nextSequence).ruleSet else {
@@ -204,7 +194,7 @@ package struct LogJobs: Sendable {
         return entry.sequence
     }
 
-    package func put(
+    func put(
         _ upload: CatalogUpload, _ turn: inout StoreTransaction
     ) throws -> CatalogOutcome? {
         let app = upload.app
@@ -229,7 +219,7 @@ package struct LogJobs: Sendable {
         return CatalogOutcome(document: document, isNew: current.document == nil)
     }
 
-    package func removeApp(
+    func removeApp(
         _ app: String, _ turn: inout StoreTransaction
     ) throws -> (sequence: UInt64, clients: Int) {
         guard catalogs.entry(of: app, before: turn.nextSequence).document != nil else {
@@ -250,20 +240,21 @@ package struct LogJobs: Sendable {
     ) throws {
         let row = try turn.openEpoch(
             id: UInt64(epoch.nonce), atLeast: Int64(epoch.ordinal),
-            now: clock.wallMilliseconds(), voidsOlder: voidsOlder, kept: epochsMax)
+            now: clock.wallMilliseconds(), voidsOlder: voidsOlder,
+            kept: store.configuration.epochsMax)
         applying(.epoch(EpochLedger.Epoch(row), voidsOlder: voidsOlder), &turn)
     }
 
     // MARK: Registrations
 
     /// What storing a registration came to.
-    package enum Stored: Sendable {
+    enum Stored: Sendable {
         case stored(isNew: Bool, ShardReceipts)
         /// Another registration or other rules are in force than it was made from.
         case outdated(Data?)
     }
 
-    package func put(
+    func put(
         _ update: RegistrationUpdate, _ turn: inout StoreTransaction
     ) throws -> Stored {
         let (key, made) = (update.key, update.replacement)
@@ -293,7 +284,7 @@ package struct LogJobs: Sendable {
     }
 
     /// Puts the removal of clients in force whose rows a job deleted; returns their number.
-    package func removed(_ keys: [ClientKey], _ turn: inout StoreTransaction) -> Int {
+    func removed(_ keys: [ClientKey], _ turn: inout StoreTransaction) -> Int {
         if !keys.isEmpty { applying(.clientsRemoved(keys), &turn) }
         return keys.count
     }

@@ -4,7 +4,7 @@ import GatewayRecords
 import GatewayStorage
 import WidgetModel
 
-extension LogJobs {
+extension EngineLog {
     /// Repeats what another gateway's store did in one transaction, and puts it in force.
     ///
     /// - Parameters:
@@ -42,10 +42,10 @@ extension LogJobs {
                 effects.append((effect, head))
             }
         }
-        turn.afterCommit { [effects] in
+        turn.afterCommit { [applier, effects] in
             for (effect, head) in effects { applier.apply(effect, head: head) }
         }
-        turn.afterEffects { applier.publish() }
+        turn.afterEffects { [applier] in applier.publish() }
         return true
     }
 }
@@ -53,7 +53,6 @@ extension LogJobs {
 /// Reads what a batch changes, row by row.
 private struct BatchReading {
     private var decoder: LogDecoder
-    /// The catalogs that the rows of the log announce.
     private var catalogs: [UInt64: CatalogRow] = [:]
 
     init(decoder: LogDecoder, catalogs operations: [StoreOperation]) {
