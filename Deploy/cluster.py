@@ -449,8 +449,9 @@ def main():
     options = parser.parse_args()
     if not options.built:
         for command in "packages python3 openssl haproxy", "postgresql", "run --build":
-            if subprocess.run(f"Deploy/{command}", shell=True, cwd=ROOT).returncode:
-                sys.exit(1)
+            status = subprocess.run(f"Deploy/{command}", shell=True, cwd=ROOT).returncode
+            if status:
+                sys.exit(status)
     # The path of a Unix socket has at most 107 bytes, and the server's user has to reach it.
     directory = tempfile.mkdtemp(prefix="timeline-")
     os.chmod(directory, 0o755)

@@ -33,7 +33,7 @@ package struct APNsEnvironmentChoice: Sendable, Hashable {
         self.init(current: stated, standing: .stated)
     }
 
-    /// Restores a persisted choice.
+    /// Restores a stored choice.
     init(current: APNsEnvironment, standing: Status) {
         self.current = current
         self.standing = standing

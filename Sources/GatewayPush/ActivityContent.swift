@@ -41,7 +41,7 @@ package struct ActivityContent: Sendable, Hashable {
     package let event: Event
     /// The state that the activity shows.
     package let contentState: JSONObject
-    /// The time from which on the content counts as outdated, seconds since 1970.
+    /// When the content becomes outdated, seconds since 1970.
     package let staleDate: Int64?
     /// The time at which an ended activity disappears, seconds since 1970.
     package let dismissalDate: Int64?
@@ -81,7 +81,7 @@ package struct ActivityContent: Sendable, Hashable {
     /// Returns the payload of a push with the content.
     ///
     /// - Parameters:
-    ///   - timestamp: The seconds since 1970 by which a device orders the pushes.
+    ///   - timestamp: Seconds since 1970; a device ignores content with an older timestamp.
     ///   - start: The activity to start with the content, which must not end it; `nil` for one that
     ///     is active. The alert of the content replaces its own.
     package func payload(

@@ -45,7 +45,7 @@ package struct DeliveryAttempts: Sendable {
         package internal(set) var awaitsSign = false
         /// Whether pushes to the address are allowed.
         package internal(set) var isUsable = true
-        /// Whether the configuration allows pushes to the address at all. Not persisted.
+        /// Whether the configuration allows pushes to the address at all. Not stored.
         package internal(set) var isConfigured = true
         /// Whether an accepted push ended the Live Activity at the address: nothing is pushed to it
         /// again, whatever is registered or configured.
@@ -237,6 +237,14 @@ package struct DeliveryAttempts: Sendable {
         guard isPending else { return }
         if id < latest { pendingSince = now }
         graceUntil = max(graceUntil, pendingSince.later(by: Self.grace))
+    }
+
+    /// Restarts the grace period of restored attempts: reading all of them takes a while.
+    mutating func restartGrace(now: Int64) {
+        if graceUntil > pendingSince {
+            graceUntil = now.later(by: graceUntil.elapsed(since: pendingSince))
+        }
+        pendingSince = now
     }
 
     /// Records the end of a stream.

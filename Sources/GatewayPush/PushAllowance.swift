@@ -39,14 +39,14 @@ package struct PushAllowance: Sendable, Hashable {
         self.init(terms, credit: terms.creditMax, now: now)
     }
 
-    /// Restores a persisted credit, limited by new terms.
+    /// Restores a stored credit, limited by new terms.
     package init(_ terms: Terms, credit: Int64, now: Int64) {
         self.terms = terms
         self.credit = min(max(credit, 0), terms.creditMax)
         countedAt = now
     }
 
-    /// Returns the current credit, to be persisted.
+    /// Returns the current credit, to be stored.
     package func credit(now: Int64) -> Int64 {
         let elapsed = now.elapsed(since: countedAt)
         let missing = terms.creditMax - credit

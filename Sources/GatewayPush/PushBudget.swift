@@ -163,6 +163,7 @@ package struct PushBudget: Sendable {
 
     /// Adopts other limits; the spent share stays spent.
     package mutating func adopt(_ terms: Terms, now: Int64) {
+        guard terms != self.terms else { return }
         self.terms = terms
         for account in Account.allCases { allowances[account]?.adopt(terms[account], now: now) }
     }

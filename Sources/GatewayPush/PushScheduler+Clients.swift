@@ -38,16 +38,16 @@ extension PushScheduler {
         }
     }
 
-    /// Restores a client from before the start of the program, with its persisted state. Nothing is
+    /// Restores a client from before the start of the program, with its stored state. Nothing is
     /// pushed to it before ``lookAtRestored(now:)``.
     ///
     /// Clients are restored in the order in which they stated their addresses, so that a token
     /// belongs to the last of them.
     ///
     /// - Parameters:
-    ///   - clear: The sequence up to which the client is owed only what its persisted state says; 0
+    ///   - clear: The sequence up to which the client is owed only what its stored state says; 0
     ///     if that is not known.
-    ///   - heard: The contact of the client since that was persisted.
+    ///   - heard: The contact of the client since that was stored.
     package mutating func restore(
         _ record: ClientRecord, app: String, _ saved: SavedClient?, clear: UInt64 = 0,
         heard: Evidence = .none, now: Int64, wall: Int64
@@ -90,7 +90,8 @@ extension PushScheduler {
             client.budget = saved.budget
             // The limits may have changed since it was read.
             client.budget?.adopt(terms.budget, now: now)
-            for (sort, attempts) in saved.lanes {
+            for (sort, var attempts) in saved.lanes {
+                attempts.restartGrace(now: now)
                 known[sort] = (attempts, max(attempts.reported, clear))
             }
         }
@@ -187,7 +188,7 @@ extension PushScheduler {
         let isPushed = record.registration.isPushed(sort)
         var attempts = known
         attempts.streams = isPushed ? 0 : streams[key]?.count { $0 == nil } ?? 0
-        // What was owed of an item that is gone is owed no more, and gives no other item its time.
+        // A removed item is owed nothing, and its grace period must not count for another item.
         if attempts.isOwed, !sort.isStart,
             shard.poll(record, app: key.app, since: point(sort, attempts.confirmed), kinds: nil)?
                 .isEmpty ?? true

@@ -303,7 +303,7 @@ extension PushScheduler {
         queue.resume(route)
     }
 
-    /// Records that a question for a push was in vain.
+    /// Records that a content source did not answer a push's question.
     private mutating func failed(
         _ failure: ContentFailure, retryAfter: Int64?, _ push: UnderWay, number: UInt64, now: Int64,
         random: UInt64

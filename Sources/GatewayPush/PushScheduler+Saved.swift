@@ -38,12 +38,12 @@ extension PushScheduler {
         }
     }
 
-    /// The position up to which clients are owed only what their persisted state says, once all
-    /// that changed is persisted.
+    /// The position up to which clients are owed only what their stored state says, once all
+    /// that changed is stored.
     package var clear: UInt64 { shard.settled }
 
-    /// Returns clients that changed since they were last persisted, at most `limit`, each with its
-    /// state as JSON; `nil` for one that gets no more pushes. They then count as persisted.
+    /// Returns clients that changed since they were last stored, at most `limit`, each with its
+    /// state as JSON; `nil` for one that gets no more pushes. They then count as stored.
     package mutating func takeChanged(
         limit: Int, now: Int64, wall: Int64
     ) -> [(key: ClientKey, saved: [UInt8]?)] {

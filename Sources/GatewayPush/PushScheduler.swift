@@ -105,7 +105,7 @@ package struct PushScheduler: Sendable {
     }
 
     /// A stopped scope: no pushes are sent there until its configuration changes. Stops are not
-    /// persisted, because a start reads the configuration again.
+    /// stored, because a start reads the configuration again.
     struct Stop: Hashable {
         let place: AppEnvironment
         /// The topic; `nil` for all topics of the app.

@@ -5,7 +5,7 @@ import WidgetModel
 /// A start of Live Activities on clients, in the log.
 package struct RecentStart: Sendable {
     package let sequence: UInt64
-    /// The time from which on it is no longer pushed, ms since 1970.
+    /// When it expires, ms since 1970; it is not pushed from then on.
     package let expiresAt: Int64
     package let start: ActivityStart
 

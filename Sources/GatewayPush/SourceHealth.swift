@@ -4,7 +4,7 @@ import WidgetModel
 /// The failures of a source of content since its last answer. While it is down, it is asked for a
 /// few activities at a time, and all others wait.
 struct SourceHealth: Sendable {
-    /// Why the last question was in vain.
+    /// Why the last question got no content.
     private(set) var failure = ContentFailure.unreachable
     private(set) var failures = 0
     /// Whether it gave no answer, requested a wait, or has no content for two clients. What it does
@@ -19,7 +19,7 @@ struct SourceHealth: Sendable {
     /// The longest wait that an answer may request, seconds.
     private static let retryAfterMax: Int64 = 300
 
-    /// Records a question in vain.
+    /// Records that a question got no content.
     ///
     /// - Parameters:
     ///   - number: The number of the push that it was asked for.

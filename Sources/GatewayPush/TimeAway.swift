@@ -1,4 +1,4 @@
-/// The time since values were persisted. A running program uses its monotonic clock; across a
+/// The time since values were stored. A running program uses its monotonic clock; across a
 /// restart only the wall clock is available, which may have been set.
 package enum TimeAway {
     /// The longest time that is trusted, ms.

@@ -10,6 +10,7 @@ import WidgetModel
 package struct PushFiles: Sendable {
     /// The credential that authenticates pushes to APNs.
     package enum Credential: Sendable {
+        /// A P-256 key.
         case key(SigningKey)
         /// A certificate chain and its key, both in PEM, and the expiry of the chain's first
         /// certificate.

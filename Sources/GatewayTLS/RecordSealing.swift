@@ -21,7 +21,10 @@ enum RecordSealing {
         into ciphertext: inout ByteBuffer
     ) -> Bool {
         guard var rest = writes.first?.bytes else { return true }
-        for write in writes.dropFirst() { rest.writeImmutableBuffer(write.bytes) }
+        if writes.count > 1 {
+            rest.reserveCapacity(writes.reduce(0) { $0 + $1.bytes.readableBytes })
+            for write in writes.dropFirst() { rest.writeImmutableBuffer(write.bytes) }
+        }
         while rest.readableBytes > 0 {
             let length = min(rest.readableBytes, MemoryBIO.recordContentBytesMax)
             let isSealed = rest.readWithUnsafeReadableBytes { bytes -> (Int, Bool) in

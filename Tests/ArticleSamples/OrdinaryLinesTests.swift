@@ -21,6 +21,15 @@ import Testing
         return try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")
     }
 
+    @Test func atMostTenOfTheLinesDoNotCompile() throws {
+        let lines = try lines()
+        func numbers(_ lines: [Substring]) -> Set<Substring> {
+            Set(lines.flatMap { $0.matches(of: #/\b[lL](\d{3})\b/#).map(\.output.1) })
+        }
+        #expect(numbers(lines).count >= 120)
+        #expect(numbers(lines.filter { $0.hasPrefix("// ") }).count <= 10)
+    }
+
     /// Every view is drawn, and read back from its archived form as it was. What the comment of a
     /// line names is in there.
     @Test func everyViewSurvivesItsArchive() throws {

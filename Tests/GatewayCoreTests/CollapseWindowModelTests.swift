@@ -88,6 +88,7 @@ import WidgetModel
             let oldest = model.values.compactMap(\.waiting.first).min()
             #expect(window.oldestWaiting == oldest, "at \(sequence)")
             #expect((window.nextEnd ?? .max) <= model.values.map(\.end).min() ?? .max)
+            if model.isEmpty { #expect(window.nextEnd == nil) }
         }
         let rest = model.values.compactMap(\.waiting.last).sorted()
         #expect(window.endAll().map(\.sequence) == rest)

@@ -102,4 +102,16 @@ import WidgetModel
         try gateway.start()
         #expect(try game.poll(client, since: client.cursor).stale == ["everything"])
     }
+
+    @Test func withoutALossACursorHoldsAcrossRestarts() throws {
+        let gateway = try GatewayProcess()
+        let game = try GameFixture(gateway)
+        let client = try game.client("phone", ["panda"])
+        try game.change(gateway.http(), ["owl"], run: "unrelated")
+        for _ in 0..<3 { try gateway.restart() }
+        #expect(try game.poll(client, since: client.cursor).stale == [])
+        try game.change(gateway.http(), ["panda"], run: "related")
+        try gateway.restart()
+        #expect(try game.poll(client, since: client.cursor).stale == ["detail character=panda"])
+    }
 }

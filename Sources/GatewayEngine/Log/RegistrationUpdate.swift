@@ -16,6 +16,7 @@ package struct RegistrationUpdate: Sendable {
 
     /// The result of storing a registration.
     package enum Outcome: Sendable {
+        /// The registration is in force from `position` on.
         case stored(isNew: Bool, position: UInt64)
         /// Nothing was written, because the registration or the rules that it was made from are not
         /// in force. The registration in force, as it is stored.

@@ -131,7 +131,7 @@ package final class GatewayMetrics: Sendable {
         counter(.pushEvents, [("event", kind.rawValue)]).increment()
     }
 
-    /// Counts a push for which content was needed.
+    /// Counts a push that needed content.
     package func contentAsked(_ app: String, _ outcome: String) {
         counter(.contentRequests, [("app", app), ("outcome", outcome)]).increment()
     }

@@ -72,7 +72,7 @@ final class ActivityContents: Sendable {
         let answer: Task<Answer, Never>
     }
 
-    /// The longest time for which an answer is used, ms.
+    /// How long an answer is used, ms.
     private static let keptTime: Int64 = 60_000
     /// The maximum number of answers kept for an app.
     private static let keptMax = 256
@@ -160,7 +160,7 @@ final class ActivityContents: Sendable {
             }
             let answer = Task { await self.answer(to: question, of: app) }
             var answers = kept[app] ?? [:]
-            // What is too old serves nobody, and may be of a client that was erased.
+            // Old answers are not used again, and may belong to a client that was erased.
             answers = answers.filter { now - $0.value.at <= Self.keptTime }
             answers[question] = Kept(asOf: order.position, at: now, answer: answer)
             let isOver = answers.count > Self.keptMax

@@ -101,7 +101,7 @@ package struct ActivityStarts: Sendable {
                 // Each at once: it is not lost if the next one cannot be created.
                 try await register(ids, of: key, for: start, isNew: known == nil)
             } catch let refusal as EngineError where !refusal.isFailure {
-                // Nobody would know it.
+                // No registration names it.
                 if let made { try? await service?.delete(made) }
                 throw refusal
             }

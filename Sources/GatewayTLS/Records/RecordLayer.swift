@@ -5,7 +5,7 @@ import Glibc
 /// OpenSSL's object.
 ///
 /// It exists for event streams, which are held open by the thousand and mostly idle: it is little
-/// more than two secrets with their keys. ``TLSStream`` begins with the figures.
+/// more than two secrets with their keys. ``TLSStream`` says how much memory that saves.
 struct RecordLayer {
     let suite: RecordSuite
     var sending: TrafficKeys

@@ -44,7 +44,6 @@ struct PushHistory {
         /// The sequence up to which a push notified the client, by any of its tokens.
         var told: UInt64 = 0
         var streams = 0
-        var pushedAt: [Int64] = []
         var record: ClientRecord
     }
 

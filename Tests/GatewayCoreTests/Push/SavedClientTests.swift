@@ -105,6 +105,22 @@ import WidgetModel
         #expect(lanes[.timelines]?.stamp == 0)
     }
 
+    /// An address that does not say since when it spoke states everything again.
+    @Test func `what an older version stored of an address is read`() throws {
+        let client = try Self.read(Self.client.replacing(#""spokeSince":4,"#, with: ""))
+        let address = try #require(client.lanes[.timelines]?.addresses.first)
+        #expect(address.spokeSince == DeliveryAttempts.Address(id: .max).spokeSince)
+        #expect(address.delivered == 7 && address.givenUp == 3)
+    }
+
+    /// The time that reading takes is not taken from the grace period.
+    @Test func `the grace period begins when the client is restored`() throws {
+        var attempts = try #require(try Self.read(Self.client).lanes[.timelines])
+        #expect(attempts.graceUntil == 5)
+        attempts.restartGrace(now: 1_000)
+        #expect(attempts.graceUntil == 1_005 && attempts.pendingSince == 1_000)
+    }
+
     @Test(arguments: [
         (#""widgets":2"#, #""widgets":"2""#), (#""latest":8,"#, ""), (#"{"id":-1,"#, "{"),
         (#","standing":1"#, ""), (#""standing":1"#, #""standing":9"#), (#""content":-1,"#, ""),
