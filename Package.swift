@@ -29,12 +29,14 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// The files of the dashboard, which are part of the program.
-let dashboard = [
-    "index.html", "app.css", "icon.svg", "actions.js", "app.js", "changes.js", "chart.js",
-    "clients.js", "deliveries.js", "dom.js", "gateway.js", "kinds.js", "overview.js", "system.js",
-    "words.js",
-]
+/// What is part of the program: the OpenAPI document and the files of the dashboard.
+let embedded =
+    ["HTTP/API/openapi.yaml"]
+    + [
+        "index.html", "app.css", "icon.svg", "actions.js", "app.js", "changes.js", "chart.js",
+        "clients.js", "deliveries.js", "dom.js", "gateway.js", "kinds.js", "overview.js",
+        "system.js", "words.js",
+    ].map { "Admin/Dashboard/" + $0 }
 
 let package = Package(
     name: "timeline-gateway",
@@ -84,117 +86,69 @@ let package = Package(
         .target(name: "CatalogModel", dependencies: ["WidgetModel", "Yams"]),
         // The JSON documents that the gateway answers and timelinectl reads.
         .target(name: "GatewayDocuments", dependencies: ["WidgetModel"]),
+        // What is decided, of streams and of pushes.
         .target(
             name: "GatewayCore",
             dependencies: [
                 "CatalogModel", "CPrefetch", "WidgetModel", "DequeModule", "HeapModule",
             ]),
-        .target(
-            name: "GatewayPush",
-            dependencies: [
-                "CatalogModel", "CPrefetch", "GatewayCore", "WidgetModel", "DequeModule",
-                "HeapModule",
-            ]),
 
         // Leaf and adapters: they never import each other.
         .target(name: "GatewaySigning", dependencies: ["COpenSSL", "WidgetModel"]),
-        .target(name: "OpenMetrics", dependencies: ["CoreMetrics"]),
         .target(
-            name: "OpenTelemetry",
-            dependencies: ["WidgetModel", "DequeModule", "Logging", "Tracing"]),
-        .target(
-            name: "CurlMulti", dependencies: ["CCurl", "COpenSSL"]),
+            name: "GatewayTelemetry",
+            dependencies: ["WidgetModel", "CoreMetrics", "DequeModule", "Logging", "Tracing"]),
+        .target(name: "CurlMulti", dependencies: ["CCurl", "COpenSSL"]),
         .target(
             name: "GatewayDelivery",
             dependencies: [
-                "CCurl", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore", "GatewayPush",
-                "GatewaySigning",
+                "CCurl", "CNGHTTP2", "COpenSSL", "CurlMulti", "GatewayCore", "GatewaySigning",
                 "WidgetModel",
             ]),
         .target(name: "GatewayTLS", dependencies: ["CLinux", "COpenSSL", "NIOCore", "NIOPosix"]),
         .target(
             name: "GatewayStorage",
             dependencies: ["CLinux", "GatewayCore", "GRDB", "GRDBSQLite"]),
-        // The settings of a configuration as plain values, for the engine and for their reader.
-        .target(
-            name: "GatewaySettings",
-            dependencies: [
-                "CurlMulti", "GatewayCore", "GatewayPush", "GatewaySigning", "GatewayTLS",
-                "WidgetModel", "Logging",
-            ]),
 
-        // The contents of the store's rows, and the state that a start rebuilds from them.
+        // Settings and their reading, the rows of the store, the data directory, backup, doctor:
+        // timelinectl has them too, so nothing of a running gateway may be listed here.
         .target(
-            name: "GatewayRecords",
+            name: "GatewayOperations",
             dependencies: [
-                "CatalogModel",
-                "GatewayCore", "GatewayDocuments", "GatewayPush", "GatewaySigning",
-                "GatewayStorage", "WidgetModel",
+                "CatalogModel", "CLinux", "CurlMulti", "GatewayCore", "GatewayDocuments",
+                "GatewaySigning", "GatewayStorage", "GatewayTelemetry", "GatewayTLS",
+                "WidgetModel", "Logging", "NIOCore",
             ]),
 
         // The log, the registrations, the event loops, pushes, explanations.
         .target(
             name: "GatewayEngine",
             dependencies: [
-                "CatalogModel",
-                "CLinux", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
-                "GatewayDocuments", "GatewayRecords", "GatewaySettings", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry", "WidgetModel",
-                "CoreMetrics", "DequeModule", "HeapModule", "Logging", "NIOCore", "NIOPosix",
-                "ServiceLifecycle", "Tracing",
-            ]),
-        // Requests, routes and their contract.
-        .target(
-            name: "GatewayHTTP",
-            dependencies: [
-                "CatalogModel",
-                "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayEngine",
-                "GatewayRecords", "GatewaySettings", "GatewaySigning", "GatewayStorage",
-                "GatewayTLS", "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging",
-                "NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
-                "NIOHTTPTypesHTTP2", "NIOPosix", "ServiceLifecycle", "Tracing",
-            ],
-            resources: [.embedInCode("API/openapi.yaml")]),
-        // The admin port: dashboard, metrics page, history.
-        .target(
-            name: "GatewayAdmin",
-            dependencies: [
-                "CatalogModel", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
-                "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewaySettings",
-                "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics", "OpenTelemetry",
-                "WidgetModel", "Logging", "NIOCore", "NIOHTTP1", "ServiceLifecycle",
-            ],
-            resources: dashboard.map { .embedInCode("Dashboard/" + $0) }),
-        // Configuration, the data directory, backup, doctor: timelinectl has them too, so nothing
-        // of a running gateway may be listed here.
-        .target(
-            name: "GatewayOperations",
-            dependencies: [
-                "CatalogModel",
-                "CLinux", "GatewayCore", "GatewayPush", "GatewayDocuments", "GatewayRecords",
-                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS",
-                "OpenTelemetry", "WidgetModel", "Logging", "NIOCore",
+                "CatalogModel", "CLinux", "CurlMulti", "GatewayCore", "GatewayDelivery",
+                "GatewayDocuments", "GatewayOperations", "GatewaySigning", "GatewayStorage",
+                "GatewayTelemetry", "GatewayTLS", "WidgetModel", "CoreMetrics", "DequeModule",
+                "HeapModule", "Logging", "NIOCore", "NIOPosix", "ServiceLifecycle", "Tracing",
             ]),
         // Several gateways as one: a leader that writes, and replicas of its store.
         .target(
             name: "GatewayCluster",
             dependencies: [
-                "CLinux", "COpenSSL", "CPostgres", "GatewayOperations", "GatewaySettings",
-                "GatewayStorage", "WidgetModel", "Logging",
+                "CLinux", "COpenSSL", "CPostgres", "GatewayOperations", "GatewayStorage",
+                "WidgetModel", "Logging",
             ],
             resources: [.embedInCode("Rows/schema.sql")]),
-        // Composition: one gateway, from the configuration to the ports.
+        // One gateway, from the configuration to the ports: composition, requests and routes with
+        // their contract, the admin port.
         .target(
             name: "GatewayServer",
             dependencies: [
-                "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewayEngine",
-                "GatewayCluster", "GatewayDocuments", "GatewayHTTP", "GatewayOperations",
-                "CurlMulti",
-                "GatewaySettings", "GatewaySigning", "GatewayStorage", "GatewayTLS", "OpenMetrics",
-                "OpenTelemetry", "WidgetModel",
-                "CoreMetrics", "Logging", "NIOCore", "NIOHTTP1", "NIOPosix", "ServiceLifecycle",
-                "UnixSignals",
-            ]),
+                "CatalogModel", "CurlMulti", "GatewayCluster", "GatewayCore", "GatewayDelivery",
+                "GatewayDocuments", "GatewayEngine", "GatewayOperations", "GatewaySigning",
+                "GatewayStorage", "GatewayTelemetry", "GatewayTLS", "WidgetModel", "CoreMetrics",
+                "Logging", "NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOHTTPTypesHTTP1",
+                "NIOHTTPTypesHTTP2", "NIOPosix", "ServiceLifecycle", "Tracing", "UnixSignals",
+            ],
+            resources: embedded.map { .embedInCode($0) }),
 
         // A push service to try things out against.
         .target(
@@ -222,18 +176,15 @@ let package = Package(
             name: "timeline-gateway",
             dependencies: [
                 "CLinux", "CurlMulti", "GatewayCluster", "GatewayEngine", "GatewayOperations",
-                "GatewayRecords", "GatewayServer", "GatewaySettings", "GatewaySigning",
-                "WidgetModel",
-                "ArgumentParser", "Logging",
+                "GatewayServer", "GatewaySigning", "WidgetModel", "ArgumentParser", "Logging",
             ]),
         .executableTarget(
             name: "timelinectl",
             dependencies: [
-                "CatalogModel",
-                "APNsSimulator", "CurlMulti", "GatewayCluster", "GatewayDocuments",
-                "GatewayOperations", "GatewaySigning", "GatewayTLS", "OpenMetrics",
-                "TimelineRuntime", "WidgetModel", "WidgetViews", "ArgumentParser", "NIOCore",
-                "NIOHTTP1", "NIOPosix",
+                "APNsSimulator", "CatalogModel", "CurlMulti", "GatewayCluster",
+                "GatewayDocuments", "GatewayOperations", "GatewaySigning", "GatewayTelemetry",
+                "GatewayTLS", "TimelineRuntime", "WidgetModel", "WidgetViews", "ArgumentParser",
+                "NIOCore", "NIOHTTP1", "NIOPosix",
             ]),
 
         // What an app team writes, as one program that plays it.
@@ -257,10 +208,10 @@ let package = Package(
         .executableTarget(
             name: "gateway-bench",
             dependencies: [
-                "CatalogModel",
-                "APNsSimulator", "CLinux", "COpenSSL", "ClusterTestSupport", "CurlMulti",
-                "GatewayCore", "GatewayPush", "GatewayDelivery", "GatewaySigning", "GatewayTLS",
-                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "ArgumentParser",
+                "APNsSimulator", "CatalogModel", "CLinux", "COpenSSL", "ClusterTestSupport",
+                "CurlMulti", "GatewayCore", "GatewayDelivery", "GatewaySigning",
+                "GatewayTelemetry", "GatewayTLS", "GatewayTestSupport", "WidgetModel",
+                "ArgumentParser",
             ]),
 
         // Faults on real gateways, and the judge of what clients were told.
@@ -284,63 +235,55 @@ let package = Package(
                 "APNsSimulator", "GatewayCluster", "GatewaySigning", "GatewayTestSupport",
                 "GatewayTLS", "WidgetModel",
             ]),
+        // The core and its vocabulary: no process, task or clock.
         .testTarget(
-            name: "WidgetModelTests",
-            dependencies: ["CatalogModel", "GatewayTestSupport", "WidgetModel"]),
+            name: "CoreTests",
+            dependencies: ["CatalogModel", "GatewayCore", "GatewayTestSupport", "WidgetModel"]),
+        // Signatures, TLS, deliveries, the store, telemetry, and the stand-in for APNs.
         .testTarget(
-            name: "GatewayCoreTests",
+            name: "AdapterTests",
             dependencies: [
-                "CatalogModel", "GatewayCore", "GatewayPush", "GatewayTestSupport", "WidgetModel",
+                "APNsSimulator", "CLinux", "COpenSSL", "CurlMulti", "GatewayCore",
+                "GatewayDelivery", "GatewaySigning", "GatewayStorage", "GatewayTelemetry",
+                "GatewayTestSupport", "GatewayTLS", "WidgetModel", "CoreMetrics", "GRDB",
+                "Logging", "NIOCore", "NIOPosix", "Tracing",
             ]),
+        // Engine, server and operations, built by hand.
         .testTarget(
-            name: "GatewaySigningTests",
-            dependencies: ["COpenSSL", "GatewaySigning", "WidgetModel"]),
-        .testTarget(
-            name: "GatewayTLSTests",
+            name: "EngineTests",
             dependencies: [
-                "CLinux", "COpenSSL", "GatewayTLS", "GatewayTestSupport", "WidgetModel", "NIOCore",
-                "NIOPosix",
+                "APNsSimulator", "CatalogModel", "CurlMulti", "GatewayCore", "GatewayDelivery",
+                "GatewayDocuments", "GatewayEngine", "GatewayOperations", "GatewayServer",
+                "GatewaySigning", "GatewayStorage", "GatewayTelemetry", "GatewayTestSupport",
+                "GatewayTLS", "WidgetModel", "CoreMetrics", "Logging", "NIOCore", "NIOEmbedded",
+                "NIOHTTP1", "NIOHTTP2", "NIOPosix", "Tracing",
             ]),
+        // Several gateways and a database.
         .testTarget(
-            name: "OpenMetricsTests", dependencies: ["OpenMetrics", "WidgetModel", "CoreMetrics"]),
-        .testTarget(
-            name: "OpenTelemetryTests",
-            dependencies: [
-                "GatewayTestSupport", "OpenTelemetry", "WidgetModel", "Logging", "Tracing",
-            ]),
-        .testTarget(
-            name: "GatewayDeliveryTests",
-            dependencies: [
-                "APNsSimulator", "CurlMulti", "GatewayCore", "GatewayPush", "GatewayDelivery",
-                "GatewaySigning",
-                "GatewayTestSupport", "GatewayTLS", "WidgetModel",
-            ]),
-        .testTarget(
-            name: "GatewayStorageTests",
-            dependencies: [
-                "GatewayCore", "GatewayStorage", "GatewayTestSupport", "WidgetModel", "GRDB",
-            ]),
-        .testTarget(
-            name: "GatewayClusterTests",
+            name: "ClusterTests",
             dependencies: [
                 "APNsSimulator", "ClusterTestSupport", "GatewayCluster", "GatewayOperations",
                 "GatewayStorage", "GatewayTestSupport", "WidgetModel", "timeline-gateway",
                 "timelinectl", "GRDB", "Logging",
             ]),
+        // The SDK, and in `Examples` programs that use it.
         .testTarget(
-            name: "APNsSimulatorTests",
+            name: "ClientTests",
             dependencies: [
-                "APNsSimulator", "GatewaySigning", "GatewayTestSupport", "GatewayTLS",
-                "WidgetModel",
-            ]),
-        .testTarget(
-            name: "TimelineRuntimeTests",
-            dependencies: [
-                "CatalogModel",
-                "GatewayDocuments", "GatewaySigning", "GatewayTestSupport", "OpenMetrics",
+                "CatalogModel", "GatewaySigning", "GatewayTelemetry", "GatewayTestSupport",
                 "TimelineGatewayClient", "TimelineRuntime", "WidgetModel", "WidgetViews",
-                "timelinectl", "ArgumentParser",
+                "ferry-tutorial", "lamp-processes", "timeline-gateway", "timelinectl",
+                "widget-examples", "ArgumentParser",
             ]),
+        // Whole gateways: what operators do, and in `Hardening` what attackers do.
+        .testTarget(
+            name: "SystemTests",
+            dependencies: [
+                "APNsSimulator", "CatalogModel", "COpenSSL", "GatewayDelivery", "GatewayEngine",
+                "GatewayOperations", "GatewayServer", "GatewaySigning", "GatewayTestSupport",
+                "GatewayTLS", "WidgetModel", "timeline-gateway", "timelinectl",
+            ],
+            exclude: ["Process/apns_double.py"]),
         // The articles' samples as they are printed: some are entry points of programs, which a
         // test is not.
         .testTarget(
@@ -352,60 +295,18 @@ let package = Package(
                     "-Xfrontend", "article_samples_main",
                 ])
             ]),
-        .testTarget(
-            name: "WidgetExamplesTests",
-            dependencies: [
-                "GatewayTestSupport", "TimelineGatewayClient", "TimelineRuntime", "WidgetModel",
-                "WidgetViews", "ferry-tutorial", "lamp-processes", "timeline-gateway",
-                "timelinectl", "widget-examples",
-            ]),
-        .testTarget(
-            name: "GatewayServerTests",
-            dependencies: [
-                "CatalogModel", "CurlMulti",
-                "APNsSimulator", "GatewayAdmin", "GatewayCore", "GatewayPush", "GatewayDelivery",
-                "GatewayDocuments", "GatewayEngine", "GatewayHTTP", "GatewayOperations",
-                "GatewayRecords", "GatewayServer", "GatewaySettings", "GatewaySigning",
-                "GatewayStorage", "GatewayTLS", "GatewayTestSupport", "OpenMetrics",
-                "OpenTelemetry", "WidgetModel", "CoreMetrics", "Logging", "Tracing", "NIOPosix",
-                "NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOHTTP2",
-            ]),
-        .testTarget(
-            name: "ProcessTests",
-            dependencies: [
-                "APNsSimulator", "GatewayDelivery", "GatewayEngine", "GatewayOperations",
-                "GatewayServer", "GatewaySigning", "GatewayTLS", "GatewayTestSupport",
-                "WidgetModel", "timeline-gateway", "timelinectl",
-            ],
-            exclude: ["apns_double.py"]),
-        .testTarget(
-            name: "HardeningTests",
-            dependencies: [
-                "CatalogModel",
-                "APNsSimulator", "COpenSSL", "GatewaySigning", "GatewayTestSupport",
-                "WidgetModel", "timeline-gateway",
-            ]),
     ]
 )
 
 // The tests of what measures and of what breaks gateways: `Deploy/test --all` asks for them.
 if Context.environment["TIMELINE_TEST_ALL"] != nil {
-    package.targets += [
+    package.targets.append(
         .testTarget(
-            name: "GatewayBenchTests",
+            name: "ToolTests",
             dependencies: [
-                "CatalogModel",
-                "GatewayTestSupport", "OpenMetrics", "WidgetModel", "gateway-bench",
-                "timeline-gateway",
-            ]),
-        .testTarget(
-            name: "GatewayFaultsTests",
-            dependencies: [
-                "CatalogModel",
-                "GatewayTestSupport", "WidgetModel", "gateway-faults", "timeline-gateway",
-                "timelinectl",
-            ]),
-    ]
+                "CatalogModel", "GatewayTelemetry", "GatewayTestSupport", "WidgetModel",
+                "gateway-bench", "gateway-faults", "timeline-gateway", "timelinectl",
+            ]))
 }
 
 for target in package.targets {

@@ -1,5 +1,5 @@
 import CurlMulti
-import GatewayPush
+import GatewayCore
 
 /// An HTTP client for URLs that others choose: it connects to permitted addresses only.
 ///

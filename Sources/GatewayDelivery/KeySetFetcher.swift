@@ -1,5 +1,5 @@
 import CurlMulti
-import GatewayPush
+import GatewayCore
 import GatewaySigning
 
 /// Fetches the key sets that issuers publish, from permitted addresses only.

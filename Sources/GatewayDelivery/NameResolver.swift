@@ -1,6 +1,6 @@
 import CurlMulti
 import Dispatch
-import GatewayPush
+import GatewayCore
 import Glibc
 import Synchronization
 

@@ -1,5 +1,5 @@
 import CurlMulti
-import GatewayPush
+import GatewayCore
 import GatewaySigning
 
 /// One attempt to deliver a message to a webhook.

@@ -1,6 +1,5 @@
 import GatewayCore
-import GatewayPush
-import GatewayRecords
+import GatewayOperations
 import GatewayStorage
 import Logging
 import NIOCore

@@ -1,6 +1,5 @@
 import Foundation
 import GatewayCore
-import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel

@@ -1,6 +1,5 @@
 import Foundation
 import GatewayDocuments
-import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel

@@ -1,5 +1,4 @@
 import Foundation
-import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import WidgetModel

@@ -1,6 +1,5 @@
 import GatewayEngine
 import GatewayOperations
-import GatewaySettings
 import GatewaySigning
 import Synchronization
 

@@ -3,8 +3,7 @@ import GatewayCluster
 import GatewayCore
 import GatewayDocuments
 import GatewayEngine
-import GatewayHTTP
-import GatewaySettings
+import GatewayOperations
 import GatewaySigning
 import GatewayTLS
 import Synchronization

@@ -2,7 +2,6 @@ import Foundation
 import GatewayCluster
 import GatewayCore
 import GatewayEngine
-import GatewayHTTP
 import GatewayOperations
 import GatewaySigning
 import GatewayStorage

@@ -1,10 +1,8 @@
 import CurlMulti
 import Foundation
+import GatewayCore
 import GatewayEngine
-import GatewayHTTP
 import GatewayOperations
-import GatewayPush
-import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import Logging

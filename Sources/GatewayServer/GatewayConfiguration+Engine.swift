@@ -1,6 +1,5 @@
 import GatewayEngine
 import GatewayOperations
-import GatewaySettings
 
 extension GatewayConfiguration {
     /// The part that configures the engine.

@@ -1,8 +1,5 @@
-import GatewayAdmin
 import GatewayCore
 import GatewayOperations
-import GatewayPush
-import GatewaySettings
 import GatewaySigning
 import WidgetModel
 

@@ -3,8 +3,6 @@ import GatewayCore
 import GatewayDelivery
 import GatewayEngine
 import GatewayOperations
-import GatewayPush
-import GatewaySettings
 import GatewaySigning
 import Logging
 import ServiceLifecycle

@@ -1,5 +1,4 @@
 import GatewayEngine
-import GatewayHTTP
 import GatewayOperations
 import GatewaySigning
 import GatewayStorage

@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewayEngine
 import GatewayOperations
-import GatewaySettings
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS

@@ -1,6 +1,6 @@
 import GatewayEngine
 import GatewayOperations
-import OpenMetrics
+import GatewayTelemetry
 
 /// The documentation pages generated from definitions in the code. Each names the command that
 /// generates it, and a test compares it with the file in `Deploy`.

@@ -1,7 +1,6 @@
 import ArgumentParser
 import GatewayCluster
 import GatewayOperations
-import GatewayRecords
 import WidgetModel
 
 struct Move: AsyncParsableCommand {

@@ -4,7 +4,6 @@ import GatewayCluster
 import GatewayEngine
 import GatewayOperations
 import GatewayServer
-import GatewaySettings
 import Logging
 import WidgetModel
 

@@ -1,5 +1,4 @@
 import GatewayOperations
-import GatewaySettings
 import WidgetModel
 
 extension GatewayConfiguration {

@@ -1,5 +1,5 @@
 import CurlMulti
-import GatewayPush
+import GatewayCore
 import Synchronization
 import WidgetModel
 

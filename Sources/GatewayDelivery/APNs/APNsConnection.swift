@@ -1,7 +1,7 @@
 import CCurl
 import COpenSSL
 import CurlMulti
-import GatewayPush
+import GatewayCore
 
 /// One connection to APNs, used only by its pool's thread: libcurl opens and encrypts it, and an
 /// ``APNsSession`` decides what is sent over it.

@@ -1,5 +1,5 @@
 import CNGHTTP2
-import GatewayPush
+import GatewayCore
 
 /// The header fields of pushes in nghttp2's format. Fields that many pushes share are made once;
 /// the two that differ for each push are inserted between them. Used by one thread.

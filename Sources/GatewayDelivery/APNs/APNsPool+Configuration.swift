@@ -1,6 +1,5 @@
 import CurlMulti
 import GatewayCore
-import GatewayPush
 import GatewaySigning
 
 extension APNsPool {

@@ -1,6 +1,6 @@
 import CCurl
 import CurlMulti
-import GatewayPush
+import GatewayCore
 import Synchronization
 
 /// Sends pushes to one environment of APNs with one team's key, or with a certificate.

@@ -1,4 +1,4 @@
-import GatewayPush
+import GatewayCore
 import WidgetModel
 
 /// The decisions of one pool of connections to APNs: which push is sent on which connection, with

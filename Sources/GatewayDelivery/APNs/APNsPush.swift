@@ -1,4 +1,4 @@
-import GatewayPush
+import GatewayCore
 import WidgetModel
 
 /// One push for an ``APNsPool`` to send.

@@ -1,5 +1,5 @@
 import CNGHTTP2
-import GatewayPush
+import GatewayCore
 import WidgetModel
 
 /// The HTTP/2 layer of one connection to APNs (RFC 9113), without the connection: pushes and bytes

@@ -1,4 +1,4 @@
-import GatewaySettings
+import GatewayOperations
 import Synchronization
 
 /// The grants in force.

@@ -1,7 +1,6 @@
 import CatalogModel
 import GatewayCore
-import GatewayPush
-import GatewayRecords
+import GatewayOperations
 import Synchronization
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import GatewayCore
-import GatewayPush
-import GatewayRecords
+import GatewayOperations
 import WidgetModel
 
 /// The party that registers a client, which decides what it may state.

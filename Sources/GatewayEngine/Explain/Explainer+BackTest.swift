@@ -1,8 +1,7 @@
 import CatalogModel
 import GatewayCore
 import GatewayDocuments
-import GatewayPush
-import GatewayRecords
+import GatewayOperations
 import GatewayStorage
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import GatewayCore
 import GatewayDocuments
-import GatewayPush
 import GatewayStorage
 import Synchronization
 import WidgetModel

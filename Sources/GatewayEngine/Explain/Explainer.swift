@@ -1,6 +1,5 @@
 import CatalogModel
 import GatewayCore
-import GatewayPush
 import Synchronization
 import WidgetModel
 

@@ -1,6 +1,5 @@
 import GatewayCore
 import GatewayDocuments
-import GatewayPush
 import WidgetModel
 
 /// Counts the items that a change makes stale, their clients and the outcomes.

@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewayPush
 import WidgetModel
 
 /// The questions that explanations ask the push loop, one page at a time.

@@ -1,6 +1,6 @@
 import CatalogModel
 import GatewayCore
-import GatewayRecords
+import GatewayOperations
 import Synchronization
 import WidgetModel
 

@@ -1,5 +1,5 @@
 import CatalogModel
-import GatewayRecords
+import GatewayOperations
 import WidgetModel
 
 /// The precondition of a catalog upload (RFC 9110 section 13.1).

@@ -1,6 +1,6 @@
 import CoreMetrics
 import GatewayCore
-import GatewayRecords
+import GatewayOperations
 import WidgetModel
 
 /// Decides changes and compiles catalogs, and appends them to the log, as well as reloads: returns

@@ -1,6 +1,5 @@
 import GatewayCore
-import GatewayPush
-import GatewaySettings
+import GatewayOperations
 import WidgetModel
 
 /// The settings of the engine, fixed from its start to its end.

@@ -2,8 +2,7 @@ import CatalogModel
 import Foundation
 import GatewayCore
 import GatewayDocuments
-import GatewayPush
-import GatewayRecords
+import GatewayOperations
 import GatewayStorage
 import WidgetModel
 

@@ -2,7 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayDocuments
 import GatewayStorage
-import OpenTelemetry
+import GatewayTelemetry
 import Tracing
 import WidgetModel
 

@@ -1,6 +1,6 @@
 import CoreMetrics
 import GatewayCore
-import GatewayRecords
+import GatewayOperations
 import Synchronization
 
 /// What stored rows change, for ``LogApplier``.

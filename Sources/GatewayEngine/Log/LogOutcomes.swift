@@ -1,6 +1,6 @@
 import Foundation
 import GatewayCore
-import GatewayRecords
+import GatewayOperations
 
 package struct PostOutcome: Sendable, Equatable {
     /// The number of events that were appended.

@@ -1,6 +1,6 @@
 import Foundation
 import GatewayCore
-import GatewayRecords
+import GatewayOperations
 import WidgetModel
 
 package struct RegistrationUpdate: Sendable {

@@ -1,8 +1,8 @@
 import Foundation
 import GatewayDocuments
-import GatewaySettings
+import GatewayOperations
+import GatewayTelemetry
 import Logging
-import OpenTelemetry
 import Synchronization
 
 /// The gateway's log: structured lines on standard error, with masked secrets and levels that can

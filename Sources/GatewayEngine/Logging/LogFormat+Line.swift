@@ -1,4 +1,4 @@
-import GatewaySettings
+import GatewayOperations
 import Logging
 import WidgetModel
 

@@ -1,13 +1,13 @@
 import CoreMetrics
-import GatewayPush
-import OpenMetrics
+import GatewayCore
+import GatewayTelemetry
 import Synchronization
 
 /// The counters and recorders of the gateway, with swift-metrics. Updated once per change,
 /// notification or request, never per delivery: each event loop sums up its deliveries and adds
 /// them once per turn.
 ///
-/// Each is explained by its ``OpenMetrics/MetricFamily``.
+/// Each is explained by its ``GatewayTelemetry/MetricFamily``.
 package final class GatewayMetrics: Sendable {
     /// Stores the metrics and writes the page.
     package let registry = MetricsRegistry(MetricFamily.gateway)

@@ -1,4 +1,4 @@
-import OpenMetrics
+import GatewayTelemetry
 
 /// Every metric of the gateway, in the order of the page: the only place that names and explains
 /// them.

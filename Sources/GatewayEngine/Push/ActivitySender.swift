@@ -2,8 +2,7 @@ import CatalogModel
 import CurlMulti
 import GatewayCore
 import GatewayDelivery
-import GatewayPush
-import GatewaySettings
+import GatewayOperations
 import GatewaySigning
 import Synchronization
 import WidgetModel

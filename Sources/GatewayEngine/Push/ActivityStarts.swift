@@ -1,7 +1,6 @@
 import GatewayCore
 import GatewayDelivery
 import GatewayDocuments
-import GatewayPush
 import WidgetModel
 
 /// Starts Live Activities on request of backends. A broadcast channel is a client without a device,

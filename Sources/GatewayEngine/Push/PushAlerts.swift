@@ -1,4 +1,4 @@
-import GatewayPush
+import GatewayCore
 import Synchronization
 
 /// Push problems that need an operator: the latest of each app, in memory. A problem that occurs

@@ -1,6 +1,5 @@
 import Dispatch
 import GatewayCore
-import GatewayPush
 import GatewayStorage
 import NIOCore
 

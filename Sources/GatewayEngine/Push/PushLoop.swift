@@ -1,7 +1,6 @@
 import CLinux
 import Foundation
 import GatewayCore
-import GatewayPush
 import GatewayStorage
 import Logging
 import NIOCore

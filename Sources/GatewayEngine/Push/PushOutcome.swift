@@ -1,4 +1,4 @@
-import GatewayPush
+import GatewayCore
 
 /// The outcome of a push as a word for people; `Deploy/push.md` explains each.
 package enum PushOutcome: String, Sendable, CaseIterable {

@@ -1,7 +1,6 @@
 import Foundation
 import GatewayCore
-import GatewayPush
-import GatewayRecords
+import GatewayOperations
 import GatewayStorage
 
 extension PushScheduler {

@@ -1,4 +1,4 @@
-import GatewayPush
+import GatewayCore
 
 /// Sends the pushes that the scheduler decides, to APNs or to a webhook.
 package protocol PushSender: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
+import GatewayCore
 import GatewayDelivery
-import GatewayPush
-import GatewaySettings
+import GatewayOperations
 import Synchronization
 import WidgetModel
 

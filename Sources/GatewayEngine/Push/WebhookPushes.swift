@@ -1,8 +1,7 @@
 import CurlMulti
 import GatewayCore
 import GatewayDelivery
-import GatewayPush
-import GatewaySettings
+import GatewayOperations
 import GatewaySigning
 import WidgetModel
 

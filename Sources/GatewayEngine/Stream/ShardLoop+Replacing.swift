@@ -1,6 +1,6 @@
 import CoreMetrics
 import GatewayCore
-import GatewaySettings
+import GatewayOperations
 import Logging
 import NIOCore
 import WidgetModel

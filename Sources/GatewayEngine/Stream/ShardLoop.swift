@@ -1,6 +1,6 @@
 import CoreMetrics
 import GatewayCore
-import GatewaySettings
+import GatewayOperations
 import GatewaySigning
 import GatewayTLS
 import Logging

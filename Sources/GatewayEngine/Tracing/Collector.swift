@@ -1,9 +1,8 @@
 import CurlMulti
 import GatewayCore
-import GatewayPush
-import GatewaySettings
+import GatewayOperations
+import GatewayTelemetry
 import Logging
-import OpenTelemetry
 import Synchronization
 import WidgetModel
 

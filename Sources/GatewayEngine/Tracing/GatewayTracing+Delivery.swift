@@ -1,6 +1,5 @@
 import GatewayCore
-import GatewayPush
-import OpenTelemetry
+import GatewayTelemetry
 import Tracing
 
 extension GatewayTracing {

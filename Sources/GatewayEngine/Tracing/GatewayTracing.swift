@@ -1,7 +1,7 @@
 import GatewayCore
-import GatewaySettings
+import GatewayOperations
+import GatewayTelemetry
 import Logging
-import OpenTelemetry
 import Synchronization
 import Tracing
 import WidgetModel

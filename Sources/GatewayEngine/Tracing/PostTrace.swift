@@ -1,5 +1,5 @@
 import GatewayCore
-import OpenTelemetry
+import GatewayTelemetry
 import Tracing
 import WidgetModel
 

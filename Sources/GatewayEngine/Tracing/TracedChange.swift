@@ -1,4 +1,4 @@
-import OpenTelemetry
+import GatewayTelemetry
 import Synchronization
 import Tracing
 

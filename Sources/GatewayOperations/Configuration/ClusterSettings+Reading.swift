@@ -1,5 +1,3 @@
-import GatewaySettings
-
 extension ClusterSettings {
     /// Reads the options of a cluster; `nil` if none names its servers.
     init?(_ layers: inout ConfigurationLayers) {

@@ -1,7 +1,6 @@
 import CatalogModel
 import Foundation
 import GatewayCore
-import GatewaySettings
 import WidgetModel
 
 /// The merged layers of the configuration: flags over environment over file, with every fault

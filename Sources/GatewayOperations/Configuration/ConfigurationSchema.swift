@@ -1,4 +1,3 @@
-import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 

@@ -1,8 +1,6 @@
 import CLinux
 import Foundation
 import GatewayCore
-import GatewayPush
-import GatewaySettings
 import GatewaySigning
 import GatewayTLS
 import Logging

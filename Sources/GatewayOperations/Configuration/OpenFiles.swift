@@ -1,7 +1,5 @@
 import Foundation
 import GatewayCore
-import GatewayPush
-import GatewaySettings
 import WidgetModel
 
 /// The process's limit on open files (RLIMIT_NOFILE).

@@ -1,5 +1,4 @@
-import GatewayPush
-import GatewaySettings
+import GatewayCore
 import WidgetModel
 
 extension PushConfiguration {

@@ -1,5 +1,4 @@
 import GatewayCore
-import GatewaySettings
 
 extension RateLimits {
     /// Reads `100/1s`, or `100/1s burst 1000`; the default burst is the count of one period.

@@ -1,5 +1,4 @@
-import GatewaySettings
-import OpenTelemetry
+import GatewayTelemetry
 
 extension TracingConfiguration {
     /// Reads the configuration of tracing from the layers; `nil` if they name no collector.

@@ -1,7 +1,6 @@
 import CLinux
 import Foundation
 import GatewayCore
-import GatewaySettings
 
 extension Diagnostics {
     // MARK: Ports

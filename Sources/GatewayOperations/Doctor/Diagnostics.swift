@@ -1,7 +1,6 @@
 import Foundation
+import GatewayCore
 import GatewayDocuments
-import GatewayPush
-import GatewaySettings
 import GatewayStorage
 import GatewayTLS
 import WidgetModel

@@ -1,7 +1,5 @@
 import Foundation
-import GatewayPush
-import GatewayRecords
-import GatewaySettings
+import GatewayCore
 import GatewaySigning
 import GatewayStorage
 import WidgetModel

@@ -1,4 +1,4 @@
-import OpenMetrics
+import GatewayTelemetry
 
 /// Counts the deliveries of a phase: due, received, and received though they were not due.
 ///

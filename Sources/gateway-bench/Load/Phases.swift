@@ -1,5 +1,5 @@
+import GatewayTelemetry
 import Glibc
-import OpenMetrics
 
 /// The cost and the outcome of one phase of deliveries.
 struct PhaseStats {

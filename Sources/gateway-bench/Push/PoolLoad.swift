@@ -1,7 +1,7 @@
 import CurlMulti
 import Foundation
+import GatewayCore
 import GatewayDelivery
-import GatewayPush
 import GatewayTLS
 import Synchronization
 import WidgetModel

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import GatewayDocuments
 import GatewayOperations
-import OpenMetrics
+import GatewayTelemetry
 import Synchronization
 import TimelineRuntime
 import WidgetModel

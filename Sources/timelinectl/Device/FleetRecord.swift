@@ -1,4 +1,4 @@
-import OpenMetrics
+import GatewayTelemetry
 import Synchronization
 import TimelineRuntime
 

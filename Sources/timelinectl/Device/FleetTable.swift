@@ -1,6 +1,6 @@
 import CatalogModel
 import Foundation
-import OpenMetrics
+import GatewayTelemetry
 import Synchronization
 import WidgetModel
 

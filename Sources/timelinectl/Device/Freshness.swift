@@ -1,4 +1,4 @@
-import OpenMetrics
+import GatewayTelemetry
 
 extension AdminConnection {
     private static let metric = "timeline_gateway_freshness_confirmed_seconds_bucket"

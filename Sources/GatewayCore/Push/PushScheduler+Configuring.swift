@@ -1,0 +1,76 @@
+/// Configuration changes at run time.
+extension PushScheduler {
+    /// Adopts a new configuration.
+    ///
+    /// Apps and webhooks that are no longer configured get no pushes, and stay owed. Withheld
+    /// content is checked against the new budgets, which keep the spent share, and is sent spread
+    /// over time like a change for as many devices.
+    ///
+    /// - Parameters:
+    ///   - mended: The places whose key, certificate or topic changed. Stopped, rejected and
+    ///     quarantined pushes there are retried, and results of pushes in flight there cause no
+    ///     more stops.
+    ///   - liftsStops: Whether to lift every stop, because an operator requested it.
+    package mutating func configure(
+        _ terms: Terms, mended places: Set<AppEnvironment>, liftsStops: Bool, now: Int64
+    ) {
+        if terms.budget != self.terms.budget { adopt(terms.budget, now: now) }
+        self.terms = terms
+        queue.terms = terms
+        spread = PushSpread(terms.spread, hash: hash)
+        stops = liftsStops ? [] : stops.filter { !places.contains($0.place) }
+        if !underWay.isEmpty { for place in places { mended[place] = lastNumber } }
+        let freed = lanes.indices.filter { free($0, mended: places) }
+        for slot in freed { lanes[slot]?.attempts.askAgain() }
+        lookTogether(freed, now: now)
+        drainQueue(now: now)
+    }
+
+    private mutating func adopt(_ terms: PushBudget.Terms, now: Int64) {
+        // Modified in place: a view of the keys would copy all clients.
+        var index = clients.startIndex
+        while index < clients.endIndex {
+            if clients.values[index].budget != nil {
+                clients.values[index].budget?.adopt(terms, now: now)
+                changed.insert(clients.keys[index])
+            }
+            clients.formIndex(after: &index)
+        }
+    }
+
+    /// Allows pushes for a target where the configuration permits them.
+    ///
+    /// - Returns: Whether something may now be sent that was blocked before.
+    private mutating func free(_ slot: Int, mended places: Set<AppEnvironment>) -> Bool {
+        guard let lane = lanes[slot], let client = clients[lane.client] else { return false }
+        var attempts = lane.attempts
+        var isFreed = attempts.isWithheld
+        for (id, address) in client.addresses {
+            if attempts.setConfigured(id, reaches(address.address, of: lane.client.app)) {
+                isFreed = true
+            }
+            guard let environment = address.environment?.current, !address.isDead,
+                places.contains(AppEnvironment(app: lane.client.app, environment: environment)),
+                owns(address.address, lane.client), attempts.mended(id)
+            else { continue }
+            isFreed = true
+            changed.insert(lane.client)
+        }
+        lanes[slot]?.attempts = attempts
+        return isFreed
+    }
+
+    /// Returns whether the result of a push refers to a configuration that is no longer in force.
+    func isOutdated(
+        _ verdict: APNsReaction.Verdict, _ number: UInt64, _ push: UnderWay
+    ) -> Bool {
+        switch verdict {
+        case .stop, .quarantineAddress, .giveUp: break
+        case .delivered, .dropAddress, .tryOtherEnvironment, .retry: return false
+        }
+        guard let environment = clients[push.client]?.addresses[push.address]?.environment?.current,
+            let last = mended[AppEnvironment(app: push.client.app, environment: environment)]
+        else { return false }
+        return number <= last
+    }
+}

@@ -1,0 +1,131 @@
+import CurlMulti
+import Foundation
+import GatewayCore
+import GatewaySigning
+import GatewayTLS
+import WidgetModel
+
+/// The contents of the files and options in the push configuration, read and checked: keys,
+/// certificates, authorities and address ranges.
+package struct PushFiles: Sendable {
+    /// The credential that authenticates pushes to APNs.
+    package enum Credential: Sendable {
+        /// A P-256 key.
+        case key(SigningKey)
+        /// A certificate chain and its key, both in PEM, and the expiry of the chain's first
+        /// certificate.
+        case certificate([UInt8], key: [UInt8], ends: Date)
+
+        /// Distinguishes credentials whose files have the same names.
+        package enum Proof: Hashable, Sendable {
+            /// The thumbprint of a key.
+            case key(String)
+            /// The certificate chain, which determines the key.
+            case certificate([UInt8])
+        }
+
+        /// The identity of its content.
+        package var proof: Proof {
+            switch self {
+            case .key(let key): .key(key.kid)
+            case .certificate(let chain, _, _): .certificate(chain)
+            }
+        }
+    }
+
+    /// The maximum size of a key file, in bytes; Apple's have 257.
+    private static let keyBytesMax = 64 * 1_024
+
+    package private(set) var credentials: [PushConfiguration.Credential: Credential] = [:]
+    /// The expiry of the certificates that identify apps to APNs: for an app with several, the
+    /// earliest.
+    package private(set) var certificateEnds: [String: Date] = [:]
+    /// The certificates to trust at APNs.
+    package private(set) var trust = CurlTrust.system
+    package private(set) var webhookTrust = CurlTrust.system
+    /// The address ranges allowed for webhooks in addition to public addresses.
+    package private(set) var webhookRanges: [AddressRange] = []
+
+    /// Reads all files.
+    ///
+    /// - Throws: ``Faults`` with every invalid option. They name files but never reveal their
+    ///   content.
+    package init(_ configuration: PushConfiguration) throws(Faults) {
+        var faults = Faults()
+        for app in configuration.apps where credentials[app.credential] == nil {
+            credentials[app.credential] = Self.read(
+                app.credential, at: "apns.\(app.place)", &faults)
+        }
+        for app in configuration.apps {
+            guard case .certificate(_, _, let ends) = credentials[app.credential] else { continue }
+            certificateEnds[app.app] = min(ends, certificateEnds[app.app] ?? ends)
+        }
+        trust = Self.trust(configuration.trust, "push.apnsCA", &faults)
+        webhookTrust = Self.trust(configuration.webhookTrust, "webhooks.ca", &faults)
+        for text in configuration.webhookRanges {
+            if let range = AddressRange(text) {
+                webhookRanges.append(range)
+            } else {
+                faults.add(
+                    "webhooks.allowedRanges",
+                    "`\(text)` is not an address range such as 10.0.0.0/8 or fd00::/8")
+            }
+        }
+        guard faults.isEmpty else { throw faults }
+    }
+
+    private static func read(
+        _ credential: PushConfiguration.Credential, at place: String, _ faults: inout Faults
+    ) -> Credential? {
+        switch credential {
+        case .key(_, _, let file):
+            guard let pem = contents(file, "\(place).key", &faults) else { return nil }
+            guard let key = try? SigningKey(pem: pem), key.algorithm == .es256 else {
+                faults.add("\(place).key", "\(file) contains no P-256 private key in PEM")
+                return nil
+            }
+            return .key(key)
+        case .certificate(let file, let key):
+            // Both are read before an error returns, so that all faults are reported.
+            let chain = contents(file, "\(place).certificate", &faults)
+            let secret = contents(key, "\(place).certificateKey", &faults)
+            guard let chain, let secret else { return nil }
+            do throws(TLSError) {
+                let context = try TLSContext(
+                    certificateChain: .file(file), privateKey: .file(key))
+                return .certificate(chain, key: secret, ends: context.notAfter)
+            } catch {
+                let isOfKey = error.code == .keyMismatch || error.message.hasPrefix(key)
+                faults.add(
+                    isOfKey ? "\(place).certificateKey" : "\(place).certificate", error.message)
+                return nil
+            }
+        }
+    }
+
+    private static func trust(
+        _ file: String?, _ option: String, _ faults: inout Faults
+    ) -> CurlTrust {
+        guard let file else { return .system }
+        do throws(TLSError) {
+            return .certificates(try PEMSource.file(file).certificateText())
+        } catch {
+            faults.add(option, error.message)
+            return .system
+        }
+    }
+
+    private static func contents(
+        _ file: String, _ option: String, _ faults: inout Faults
+    ) -> [UInt8]? {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            faults.add(option, "\(file) cannot be read")
+            return nil
+        }
+        guard data.count <= keyBytesMax else {
+            faults.add(option, "\(file) is longer than \(keyBytesMax) bytes")
+            return nil
+        }
+        return Array(data)
+    }
+}

@@ -1,0 +1,14 @@
+import GatewaySigning
+import WidgetModel
+
+/// Returns the bytes of a text.
+func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+/// Returns the text of bytes.
+func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+
+/// Returns a compact JWS with any header and payload, signed with `key` whatever the header says.
+func forge(header: String, payload: String, by key: SigningKey) throws -> [UInt8] {
+    let input = Base64.url.string(bytes(header)) + "." + Base64.url.string(bytes(payload))
+    return bytes(input + "." + Base64.url.string(try key.sign(bytes(input))))
+}

@@ -1,0 +1,50 @@
+import CatalogModel
+import GatewayCore
+import GatewayServer
+import GatewaySigning
+import GatewayStorage
+import GatewayTLS
+import Logging
+import NIOCore
+import WidgetModel
+
+@testable import GatewayEngine
+@testable import GatewayOperations
+
+extension GatewayOperations.GatewayConfiguration {
+    /// Returns the configuration of the development mode, which no files belong to.
+    static func test(data: String = "/nonexistent") throws -> Self {
+        let loopback = Address(host: "127.0.0.1", port: 0)
+        return try development(data: data, listen: loopback, admin: loopback)
+    }
+}
+
+extension Engine {
+    /// Creates an engine with a signing key of its own, which logs nowhere.
+    ///
+    /// - Parameter clock: Its clock. Default: one that stands still.
+    static func test(
+        _ configuration: GatewayOperations.GatewayConfiguration, store: SQLiteStore,
+        clock: GatewayClock = GatewayClock(now: { 0 }, wallMilliseconds: { 0 }, sleep: { _ in }),
+        pushLoop: (any EventLoop)? = nil, loops: [any EventLoop] = [],
+        metrics: GatewayMetrics = GatewayMetrics(), leader: (any LogLeader)? = nil
+    ) throws -> Engine {
+        let signer = NotificationSigner(
+            issuer: "https://gateway.test", lifetime: 900,
+            signer: JWSSigner.reloads(try SigningKey()), nonce: 7)
+        return try Engine(
+            configuration.engine, store: store, pushLoop: pushLoop,
+            services: EngineServices(
+                signer: signer, metrics: metrics, tlsSettings: TLSServerSettings(),
+                eventLoops: loops, clock: clock,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }),
+            leader: leader)
+    }
+
+    /// Puts a catalog, as YAML, in force.
+    func putCatalog(_ text: String, app: String) async throws {
+        let catalog = try Catalog(JSONValue(yaml: text), app: app, limits: Limits())
+        _ = try await changes.putCatalog(
+            catalog, contentType: "application/yaml", body: Array(text.utf8), .none)
+    }
+}

@@ -1,0 +1,182 @@
+import GatewayCore
+import GatewaySigning
+import GatewayTLS
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import Synchronization
+import Testing
+import WidgetModel
+
+@testable import GatewayEngine
+@testable import GatewayOperations
+@testable import GatewayServer
+
+@Suite struct RequestLimitsTests {
+    private static let address = SourceAddress(ip: [192, 0, 2, 1])
+
+    private static func token(_ app: String, _ subject: String, _ scopes: Set<Scope>)
+        -> VerifiedToken
+    {
+        VerifiedToken(
+            issuer: "test", subject: subject, app: app, scopes: scopes, expires: .max, kid: "")
+    }
+
+    private static func limits(
+        _ change: (inout RateLimits) -> Void = { _ in }, bytesInWork: Int = 100
+    ) -> RequestLimits {
+        var rates = RateLimits()
+        change(&rates)
+        return RequestLimits(
+            rates: rates, bytesInWork: bytesInWork, metrics: GatewayMetrics(), now: { 0 })
+    }
+
+    @Test func `a client above its rate gets 429 with RateLimit fields, others do not`() throws {
+        let limits = Self.limits {
+            $0.client = TokenRate(count: 2, period: 10_000, burst: 3)
+        }
+        let greedy = Self.token("app", "greedy", [.client])
+        for _ in 0..<3 { try limits.admit(greedy) }
+        let problem = #expect(throws: ProblemDetails.self) { try limits.admit(greedy) }
+        let answer = try #require(problem?.answer)
+        #expect(answer.head.status.code == 429)
+        #expect(answer.head.headers["RateLimit-Policy"] == ["\"client\";q=2;w=10"])
+        #expect(answer.head.headers["RateLimit"] == ["\"client\";r=0;t=5"])
+        #expect(answer.head.headers["Retry-After"] == ["5"])
+        #expect(problem?.code == "rate-limited")
+        try limits.admit(Self.token("app", "other", [.client]))
+        try limits.admit(Self.token("app", "greedy", [.changesWrite]))
+        try limits.admit(Self.token("other", "greedy", [.client]))
+    }
+
+    @Test func `an app and an address have rates of their own`() throws {
+        let rate = TokenRate(count: 1, period: 1_000, burst: 2)
+        let limits = Self.limits { ($0.app, $0.address) = (rate, rate) }
+        let token = Self.token("app", "backend", [.changesWrite])
+        for _ in 0..<2 {
+            try limits.admit(token)
+            try limits.admit(Self.address)
+        }
+        #expect(throws: ProblemDetails.self) { try limits.admit(token) }
+        #expect(throws: ProblemDetails.self) { try limits.admit(Self.address) }
+        try limits.admit(Self.token("other", "backend", [.changesWrite]))
+        // A peer without an Internet address is not counted by address.
+        try limits.admit(nil as SourceAddress?)
+    }
+
+    @Test(arguments: [false, true])
+    func `an address with too many invalid tokens of a kind has to wait`(isTrusted: Bool) throws {
+        let limits = Self.limits {
+            $0.refusedTokens = TokenRate(count: 1, period: 2_000, burst: 2)
+        }
+        func excess(_ address: SourceAddress?, _ isTrusted: Bool) -> ProblemDetails? {
+            limits.excessOfRefusedTokens(address, namingTrustedKey: isTrusted)
+        }
+        for _ in 0..<2 {
+            #expect(excess(Self.address, isTrusted) == nil)
+            limits.noteRefusedToken(Self.address, namingTrustedKey: isTrusted)
+        }
+        let problem = try #require(excess(Self.address, isTrusted))
+        #expect(problem.status == 429 && problem.retryAfter == 2)
+        // True for a sender that sent none of them.
+        #expect(problem.detail?.contains("which others may share") == true)
+        #expect(excess(Self.address, !isTrusted) == nil)
+        #expect(excess(SourceAddress(ip: [192, 0, 2, 2]), isTrusted) == nil)
+        #expect(excess(nil, isTrusted) == nil)
+    }
+
+    @Test func `addresses are told apart as sites are`() throws {
+        func source(_ text: String) throws -> SourceAddress {
+            SourceAddress(ip: try #require(IPAddress(text)).bytes)
+        }
+        #expect(try source("2001:db8:1:2::1") == source("2001:db8:1:2:ffff::9"))
+        #expect(try source("2001:db8:1:2::1") != source("2001:db8:1:3::1"))
+        #expect(try source("::ffff:192.0.2.1") == source("192.0.2.1"))
+        #expect(try source("192.0.2.1") != source("192.0.2.2"))
+        #expect(try source("::c000:201") != source("192.0.2.1"))
+    }
+
+    private final class Reader: Sendable {
+        let isDone = Mutex(false)
+    }
+
+    /// Reads a body like a route, and keeps it until the account is closed.
+    private static func read(
+        _ bytes: Int, of app: String, _ limits: RequestLimits, on channel: any Channel
+    ) async throws -> RequestAccount {
+        let account = RequestAccount(limits, source: nil, on: channel.eventLoop)
+        account.identify(token(app, "backend", [.changesWrite]))
+        let body = RequestBody.whole(ByteBuffer(repeating: 0, count: bytes))
+        let request = GatewayRequest(
+            head: HTTPRequestHead(version: .http1_1, method: .POST, uri: "/"), body: body,
+            account: account)
+        #expect(try await request.bytes(upTo: 1_000).count == bytes)
+        return account
+    }
+
+    @Test func `a body waits for room, and one app cannot take all of it`() async throws {
+        let limits = Self.limits()
+        let channel = NIOAsyncTestingChannel()
+        let first = try await Self.read(70, of: "greedy", limits, on: channel)
+        let reader = Reader()
+        let second = Task {
+            let account = try await Self.read(30, of: "greedy", limits, on: channel)
+            reader.isDone.withLock { $0 = true }
+            return account
+        }
+        let other = try await Self.read(20, of: "other", limits, on: channel)
+        #expect(limits.bytesInWork == 90)
+        #expect(!reader.isDone.withLock { $0 })
+        first.close()
+        try await second.value.close()
+        other.close()
+        #expect(limits.bytesInWork == 0)
+    }
+
+    @Test func `bodies that wait for more do not wait for each other`() async throws {
+        let limits = Self.limits()
+        let channel = NIOAsyncTestingChannel()
+        let first = try await Self.read(40, of: "app", limits, on: channel)
+        let second = try await Self.read(40, of: "app", limits, on: channel)
+        try await first.reserve(50)
+        let waiting = Task { try await second.reserve(50) }
+        first.close()
+        try await waiting.value
+        #expect(limits.bytesInWork == 90)
+        second.close()
+        #expect(limits.bytesInWork == 0)
+    }
+
+    @Test func `a body that waits too long gets 503 and leaves nothing behind`() async throws {
+        let limits = Self.limits()
+        let channel = NIOAsyncTestingChannel()
+        let first = try await Self.read(90, of: "greedy", limits, on: channel)
+        let second = Task {
+            try await Self.read(30, of: "greedy", limits, on: channel)
+        }
+        let clock = Task {
+            while !Task.isCancelled {
+                await channel.testingEventLoop.advanceTime(by: .seconds(11))
+                await Task.yield()
+            }
+        }
+        defer { clock.cancel() }
+        let problem = await #expect(throws: ProblemDetails.self) { try await second.value }
+        #expect(problem?.status == 503 && problem?.retryAfter != nil)
+        first.close()
+        #expect(limits.bytesInWork == 0)
+    }
+
+    @Test(arguments: [
+        ("100/1s", 100, 1_000, 100), ("5/2m burst 9", 5, 120_000, 9),
+    ]) func `a rate is read`(text: String, count: Int64, period: Int64, burst: Int64) {
+        #expect(RateLimits.read(text) == TokenRate(count: count, period: period, burst: burst))
+    }
+
+    @Test(arguments: [
+        "", "5", "5/", "/1s", "0/1s", "5/0s", "5/1", "5/1s 9", "5/1s burst 0", "5/2d",
+    ])
+    func `what is no rate is not read`(text: String) {
+        #expect(RateLimits.read(text) == nil)
+    }
+}
