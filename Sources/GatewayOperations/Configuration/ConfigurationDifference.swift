@@ -66,17 +66,3 @@ package struct ConfigurationChange: Sendable, Equatable {
         return document
     }
 }
-
-extension ConfigurationSchema {
-    /// The options, including those below them, whose changes a running gateway applies.
-    private static let live = [
-        "tls.certificate", "tls.key", "tls.clientCA", "tls.clientCRL", "tls.clientCertificates",
-        "issuers", "issuerKeys", "certificates", "denied", "retention", "apns", "push", "webhooks",
-        "log",
-    ]
-
-    /// Whether a running gateway applies a change of an option.
-    static func isLive(_ key: String) -> Bool {
-        live.contains { key == $0 || key.hasPrefix($0 + ".") }
-    }
-}

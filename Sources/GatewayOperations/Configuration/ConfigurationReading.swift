@@ -11,6 +11,8 @@ package struct ConfigurationLayers {
     private static let variablePrefix = "TIMELINE_GATEWAY_"
     /// The maximum size of a configuration file, in bytes.
     package static let bytesMax = 1024 * 1024
+    /// The longest duration, in seconds: ten years.
+    private static let secondsMax: Int64 = 3650 * 86_400
 
     /// The value of each option that is set, by key.
     private let values: [String: String]
@@ -228,56 +230,46 @@ package struct ConfigurationLayers {
         }
     }
 
-    mutating func flag(_ key: String) -> Bool? {
-        guard let text = text(key) else { return nil }
-        if text == "true" { return true }
-        if text == "false" { return false }
-        faults.add(key, "`\(text)` must be true or false")
-        return nil
-    }
+    mutating func address(_ key: String) -> Address? { text(key).flatMap(Address.init) }
+
+    mutating func flag(_ key: String) -> Bool? { value(key, "true or false") { Bool($0) } }
 
     mutating func number(_ key: String) -> Int? {
-        guard let text = text(key) else { return nil }
         guard case .number(let range) = ConfigurationSchema.option(for: key)?.kind else {
             return nil
         }
-        guard let number = Int(text), range.contains(number) else {
-            faults.add(
-                key,
-                "`\(text)` must be a whole number from \(range.lowerBound) to \(range.upperBound)")
-            return nil
+        return value(key, "a whole number from \(range.lowerBound) to \(range.upperBound)") {
+            Int($0).flatMap { range.contains($0) ? $0 : nil }
         }
-        return number
     }
 
     /// Reads a number from 0 to 1.
     mutating func fraction(_ key: String) -> Double? {
-        guard let text = text(key) else { return nil }
-        guard let number = Double(text), (0...1).contains(number) else {
-            faults.add(key, "`\(text)` must be a number from 0 to 1")
-            return nil
+        value(key, "a number from 0 to 1") {
+            Double($0).flatMap { (0...1).contains($0) ? $0 : nil }
         }
-        return number
     }
 
     /// Reads a duration, in seconds.
     package mutating func seconds(_ key: String) -> Int64? {
-        guard let text = text(key) else { return nil }
-        guard let seconds = DurationText.seconds(text), seconds > 0, seconds <= 3650 * 86_400 else {
-            faults.add(key, "`\(text)` must be a duration such as 90s, 15m, 1h or 7d")
-            return nil
+        value(key, "a duration such as 90s, 15m, 1h or 7d") {
+            DurationText.seconds($0).flatMap { (1...Self.secondsMax).contains($0) ? $0 : nil }
         }
-        return seconds
     }
 
     /// Reads a rate, such as `100/1s burst 1000`.
     mutating func rate(_ key: String) -> TokenRate? {
+        value(key, "a rate such as `100/1s` or `100/1s burst 1000`") { RateLimits.read($0) }
+    }
+
+    /// Reads a value; a text that is none is a fault.
+    private mutating func value<Value>(
+        _ key: String, _ expected: String, _ read: (String) -> Value?
+    ) -> Value? {
         guard let text = text(key) else { return nil }
-        guard let rate = RateLimits.read(text) else {
-            faults.add(key, "`\(text)` must be a rate such as `100/1s` or `100/1s burst 1000`")
-            return nil
-        }
-        return rate
+        let value = read(text)
+        if value == nil { faults.add(key, "`\(text)` must be \(expected)") }
+        return value
     }
 
     mutating func texts(_ key: String) -> [String]? {

@@ -7,7 +7,7 @@ import Logging
 import NIOCore
 import WidgetModel
 
-/// The complete, validated configuration of a gateway.
+/// The complete, validated configuration of a gateway. ``ConfigurationSchema`` explains it.
 package struct GatewayConfiguration: Sendable {
     /// The source of the certificate and key.
     package enum Certificates: Sendable {
@@ -17,46 +17,39 @@ package struct GatewayConfiguration: Sendable {
         case development
     }
 
-    package var data: String
-    package var listen: Address
-    package var admin: Address
-    /// The address of a port for probes only, if there is one.
+    /// The defaults of the options.
+    static let standard = GatewayConfiguration()
+
+    package var data = ""
+    package var listen = Address(host: "127.0.0.1", port: 8443)
+    package var admin = Address(host: "127.0.0.1", port: 9464)
     package var probes: Address?
     /// How the log is shared with other nodes; `nil` if it lies in ``data``.
     package var cluster: ClusterSettings?
     /// The public URL; `nil` for that of `listen`.
     package var publicURL: String?
-    package var threads: Int
-    /// The source of the certificate and key.
-    package var certificates: Certificates
+    package var threads = System.cores
+    package var certificates = Certificates.development
     package var clientCA: String?
-    /// The file with the lists of revoked client certificates; `nil` to check none.
     package var clientCRL: String?
     package var demandsClientCertificate = false
-    /// The proxies that state the addresses of their clients; `nil` for none.
     package var proxies: TrustedProxies?
     package var issuers: [IssuerSettings] = []
-    /// The address ranges allowed for the URLs of keys in addition to public addresses.
     package var issuerKeyRanges: [AddressRange] = []
     /// The file with the certificates to trust at the URLs of keys; `nil` for the system's.
     package var issuerKeyTrust: String?
     package var certificateGrants: [CertificateGrant] = []
-    /// Tokens that are rejected although they verify.
     package var denied = Denylist()
-    /// Whether the gateway trusts tokens of its local issuer.
-    package var localIssuer: Bool
-    package var algorithm: SigningAlgorithm = .edDSA
-    /// The time from `iat` to `exp` of a notification, in seconds.
+    package var localIssuer = false
+    package var algorithm = SigningAlgorithm.edDSA
+    /// In seconds.
     package var notificationLifetime: Int64 = 900
-    /// The time between a key's publication and its first signature, in seconds.
+    /// In seconds.
     package var publishLead: Int64 = 300
-    /// The age at which changes are removed from the log, in seconds.
     package var retentionSeconds: Int64 = 7 * 86_400
     package var retentionChanges: UInt64 = 1_000_000
-    /// The number of days after which an unseen client is removed.
     package var clientDays = 90
     package var streamsPerClient = 4
-    /// The maximum number of open connections, including event streams.
     package var connectionsMax = 100_000
     /// The maximum number of open connections from one source address; `nil` for no separate limit.
     package var connectionsPerAddressMax: Int?
@@ -67,9 +60,7 @@ package struct GatewayConfiguration: Sendable {
     /// The maximum number of event streams of all clients; the other connections are left for
     /// requests.
     package var streamsMax: Int { connectionsMax - min(1_000, connectionsMax / 10) }
-    /// The time between two requests of a connection, in seconds.
     package var idleSeconds: Int64 = 75
-    /// The maximum number of bytes of request bodies processed at one time.
     package var requestBytesInWork = 64 << 20
     package var rates = RateLimits()
     package var streams = StreamSettings()
@@ -90,7 +81,7 @@ package struct GatewayConfiguration: Sendable {
     package private(set) var filesRead: [String: FileWatch.Print?] = [:]
     /// Whether the gateway runs in development mode, without configuration: its own certificates
     /// and issuer, loopback only.
-    package var isDevelopment: Bool
+    package var isDevelopment = false
 
     /// The development mode: everything in `data`, on loopback only.
     ///
@@ -109,9 +100,11 @@ package struct GatewayConfiguration: Sendable {
                     + "gateway runs in development mode, which is limited to loopback")
         }
         guard faults.isEmpty else { throw faults }
-        return GatewayConfiguration(
-            data: data, listen: listen, admin: admin, probes: probes, threads: System.cores,
-            certificates: .development, localIssuer: true, isDevelopment: true)
+        var configuration = GatewayConfiguration()
+        (configuration.data, configuration.listen) = (data, listen)
+        (configuration.admin, configuration.probes) = (admin, probes)
+        (configuration.localIssuer, configuration.isDevelopment) = (true, true)
+        return configuration
     }
 
     /// Reads the configuration from all its sources; that of development mode if there is none.
@@ -155,15 +148,14 @@ package struct GatewayConfiguration: Sendable {
         filesRead = layers.filesRead
         cluster = ClusterSettings(&layers)
         data = layers.required("data")
-        listen =
-            layers.text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
-        admin = layers.text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
-        probes = layers.text("probes").flatMap(Address.init)
+        listen = layers.address("listen") ?? listen
+        admin = layers.address("admin") ?? admin
+        probes = layers.address("probes")
         publicURL = layers.text("publicURL")
         if let publicURL, !publicURL.hasPrefix("https://") {
             layers.fault("publicURL", "must be an https URL")
         }
-        threads = layers.number("threads") ?? System.cores
+        threads = layers.number("threads") ?? threads
         certificates = .files(
             certificate: layers.required("tls.certificate"), key: layers.required("tls.key"))
         clientCA = layers.text("tls.clientCA")
@@ -178,7 +170,6 @@ package struct GatewayConfiguration: Sendable {
         }
         if mode == "none" { (clientCA, clientCRL) = (nil, nil) }
         localIssuer = layers.flag("localIssuer") ?? false
-        isDevelopment = false
         proxies = Self.proxies(&layers)
         issuers = Self.issuers(&layers)
         issuerKeyRanges = Self.ranges(&layers, "issuerKeys.allowedRanges")
@@ -187,27 +178,15 @@ package struct GatewayConfiguration: Sendable {
         denied = Denylist(&layers)
         algorithm =
             layers.text("signing.algorithm").flatMap(SigningAlgorithm.init(rawValue:)) ?? .edDSA
-        notificationLifetime = layers.seconds("signing.lifetime") ?? notificationLifetime
-        publishLead = layers.seconds("signing.publishLead") ?? publishLead
-        retentionSeconds = layers.seconds("retention.age") ?? retentionSeconds
-        retentionChanges = layers.number("retention.changes").map(UInt64.init) ?? retentionChanges
-        clientDays = layers.number("retention.clientDays") ?? clientDays
-        streamsPerClient = layers.number("streams.perClient") ?? streamsPerClient
-        if let stall = layers.seconds("streams.stall") { streams.stallMilliseconds = stall * 1000 }
-        if let heartbeat = layers.seconds("streams.heartbeat") {
-            let range = StreamSettings.heartbeatSecondsRange
-            streams.heartbeatSeconds = Int(heartbeat)
-            if !range.contains(streams.heartbeatSeconds) {
-                layers.fault(
-                    "streams.heartbeat", "must be \(range.lowerBound)s to \(range.upperBound)s")
-            }
-        }
-        if let retry = layers.seconds("streams.retry") {
-            streams.retryMilliseconds = Int(retry) * 1000
-        }
-        push = PushConfiguration(&layers)
+        read(ConfigurationSchema.general, &layers)
+        readPush(&layers)
         tracing = TracingConfiguration(&layers)
-        readLimits(&layers)
+        read(ConfigurationSchema.sizes, &layers)
+        read(ConfigurationSchema.load, &layers)
+        connectionsPerAddressMax = connectionsPerAddressMax ?? max(1_000, connectionsMax / 10)
+        // A fault of the first, limits.versionKeys, is listed last.
+        read(ConfigurationSchema.usage.dropFirst(), &layers)
+        read(ConfigurationSchema.usage.prefix(1), &layers)
         logLevels = layers.logLevels
         logFormat = layers.logFormat
         if issuers.isEmpty, !localIssuer, certificateGrants.isEmpty,
@@ -234,49 +213,13 @@ package struct GatewayConfiguration: Sendable {
         guard layers.faults.isEmpty else { throw layers.faults }
     }
 
-    private init(
-        data: String, listen: Address, admin: Address, probes: Address?, threads: Int,
-        certificates: Certificates, localIssuer: Bool, isDevelopment: Bool
-    ) {
-        self.data = data
-        self.listen = listen
-        self.admin = admin
-        self.probes = probes
-        self.threads = threads
-        self.certificates = certificates
-        self.localIssuer = localIssuer
-        self.isDevelopment = isDevelopment
-    }
+    private init() {}
 
-    private mutating func readLimits(_ layers: inout ConfigurationLayers) {
-        func set(_ path: WritableKeyPath<Limits, Int>, _ key: String) {
-            if let number = layers.number("limits.\(key)") { limits[keyPath: path] = number }
-        }
-        set(\.eventBytesMax, "eventBytes")
-        set(\.postEventsMax, "postEvents")
-        set(\.postBytesMax, "postBytes")
-        set(\.catalogBytesMax, "catalogBytes")
-        set(\.catalogKindsMax, "catalogKinds")
-        set(\.registrationBytesMax, "registrationBytes")
-        set(\.registrationWidgetsMax, "registrationWidgets")
-        set(\.pushAddressesMax, "pushAddresses")
-        set(\.widgetKeysMax, "widgetKeys")
-        set(\.clientKeysMax, "clientKeys")
-        set(\.changeKeysMax, "changeKeys")
-        set(\.stringBytesMax, "stringBytes")
-        connectionsMax = layers.number("limits.connections") ?? connectionsMax
-        connectionsPerAddressMax =
-            layers.number("limits.connectionsPerAddress") ?? max(1_000, connectionsMax / 10)
-        idleSeconds = layers.seconds("limits.idleTimeout") ?? idleSeconds
-        requestBytesInWork = layers.number("limits.requestBytesInWork") ?? requestBytesInWork
-        rates.address = layers.rate("rates.address") ?? rates.address
-        rates.app = layers.rate("rates.app") ?? rates.app
-        rates.client = layers.rate("rates.client") ?? rates.client
-        rates.refusedTokens = layers.rate("rates.refusedTokens") ?? rates.refusedTokens
-        rates.pushAddresses = layers.rate("rates.pushAddresses") ?? rates.pushAddresses
-        quota.clientsMax = layers.number("limits.clientsPerApp") ?? quota.clientsMax
-        quota.logBytesMax = layers.number("limits.logBytesPerApp") ?? quota.logBytesMax
-        if let keys = layers.number("limits.versionKeys") { coreLimits.versionKeysMax = keys }
+    /// Reads options that set one property each, in this order, which is that of their faults.
+    mutating func read(
+        _ options: some Sequence<ConfigurationOption>, _ layers: inout ConfigurationLayers
+    ) {
+        for option in options { option.read?(&layers, &self) }
     }
 
     private static func scopes(
@@ -466,11 +409,7 @@ package struct GatewayConfiguration: Sendable {
                 faults.add(found, under: "")
             }
         }
-        do throws(Faults) {
-            _ = try PushFiles(push)
-        } catch {
-            faults.add(error, under: "")
-        }
+        do throws(Faults) { _ = try PushFiles(push) } catch { faults.add(error, under: "") }
         if let issuerKeyTrust {
             do throws(TLSError) {
                 _ = try PEMSource.file(issuerKeyTrust).certificateText()
@@ -478,11 +417,7 @@ package struct GatewayConfiguration: Sendable {
                 faults.add("issuerKeys.ca", error.message)
             }
         }
-        do throws(Faults) {
-            try tracing?.checkFiles()
-        } catch {
-            faults.add(error, under: "")
-        }
+        do throws(Faults) { try tracing?.checkFiles() } catch { faults.add(error, under: "") }
         guard faults.isEmpty else { throw faults }
     }
 
@@ -524,15 +459,14 @@ extension ConfigurationLayers {
     ///
     /// - Throws: ``Faults``.
     package mutating func development() throws(Faults) -> GatewayConfiguration {
-        let data = text("data") ?? "timeline-gateway-data"
-        let listen = text("listen").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 8443)
-        let admin = text("admin").flatMap(Address.init) ?? Address(host: "127.0.0.1", port: 9464)
+        let standard = GatewayConfiguration.standard
+        let (listen, admin) = (address("listen"), address("admin"))
         let (levels, format) = (logLevels, logFormat)
         let (threads, tracing) = (number("threads"), TracingConfiguration(&self))
         guard faults.isEmpty else { throw faults }
         var configuration = try GatewayConfiguration.development(
-            data: data, listen: listen, admin: admin,
-            probes: text("probes").flatMap(Address.init))
+            data: text("data") ?? "timeline-gateway-data", listen: listen ?? standard.listen,
+            admin: admin ?? standard.admin, probes: address("probes"))
         configuration.tracing = tracing
         configuration.logLevels = levels
         configuration.logFormat = format

@@ -1,12 +1,28 @@
 import GatewayCore
 import WidgetModel
 
+extension GatewayConfiguration {
+    mutating func readPush(_ layers: inout ConfigurationLayers) {
+        push.apps = PushConfiguration.apps(&layers)
+        // The faults of these are listed before those of the others.
+        let first = [
+            "push.apnsProduction", "push.apnsSandbox", "webhooks.enabled", "push.attemptsAge",
+            "push.attempts",
+        ]
+        read(first.compactMap(ConfigurationSchema.option(for:)), &layers)
+        read(ConfigurationSchema.pushing.filter { !first.contains($0.key) }, &layers)
+        push.terms.spread = PushSpread.Terms(
+            devicesPerSecond: layers.number("push.spreadPerSecond") ?? 1_000,
+            window: (layers.seconds("push.spreadLow") ?? 900) * 1_000,
+            windowOfNormal: (layers.seconds("push.spreadNormal") ?? 60) * 1_000)
+        push.terms.apnsApps = Set(push.apps.map(\.app))
+        push.terms.hasWebhooks = push.hasWebhooks
+    }
+}
+
 extension PushConfiguration {
-    init(_ layers: inout ConfigurationLayers) {
-        self.init()
-        for place in layers.places(of: "apns") {
-            if let app = Self.app(&layers, place) { apps.append(app) }
-        }
+    fileprivate static func apps(_ layers: inout ConfigurationLayers) -> [App] {
+        let apps = layers.places(of: "apns").compactMap { app(&layers, $0) }
         for environment in APNsEnvironment.allCases {
             let count = Dictionary(
                 grouping: apps.filter { $0.environments.contains(environment) }, by: \.app)
@@ -14,37 +30,11 @@ extension PushConfiguration {
                 layers.fault("apns", "\(app) has two entries for \(environment)")
             }
         }
-        for (environment, key) in [
-            (APNsEnvironment.production, "push.apnsProduction"),
-            (.sandbox, "push.apnsSandbox"),
-        ] {
-            if let host = layers.text(key).flatMap(Address.init) { hosts[environment] = host }
-        }
-        trust = layers.text("push.apnsCA")
-        hasWebhooks = layers.flag("webhooks.enabled") ?? false
-        webhookRanges = layers.texts("webhooks.allowedRanges") ?? []
-        webhookTrust = layers.text("webhooks.ca")
-        attemptSeconds = layers.seconds("push.attemptsAge") ?? attemptSeconds
-        attemptRows = layers.number("push.attempts").map(Int64.init) ?? attemptRows
-        for account in PushBudget.Account.allCases {
-            terms.budget[account] = Self.allowance(
-                &layers, "push.\(account)PerDay", terms.budget[account])
-        }
-        if let interval = layers.seconds("push.interval") { terms.interval = interval * 1_000 }
-        terms.intervals = Self.intervals(&layers)
-        terms.underWayMax = layers.number("push.underWay") ?? terms.underWayMax
-        terms.webhooksPerHost =
-            layers.number("webhooks.connectionsPerHost") ?? terms.webhooksPerHost
-        terms.spread = PushSpread.Terms(
-            devicesPerSecond: layers.number("push.spreadPerSecond") ?? 1_000,
-            window: (layers.seconds("push.spreadLow") ?? 900) * 1_000,
-            windowOfNormal: (layers.seconds("push.spreadNormal") ?? 60) * 1_000)
-        terms.apnsApps = Set(apps.map(\.app))
-        terms.hasWebhooks = hasWebhooks
+        return apps
     }
 
     /// Reads the intervals for individual kinds, in milliseconds.
-    private static func intervals(_ layers: inout ConfigurationLayers) -> [String: Int64] {
+    static func intervals(_ layers: inout ConfigurationLayers) -> [String: Int64] {
         var intervals: [String: Int64] = [:]
         for place in layers.places(of: "push.intervals") {
             let prefix = "push.intervals.\(place)"
@@ -58,17 +48,6 @@ extension PushConfiguration {
             }
         }
         return intervals
-    }
-
-    /// Reads an allowance per day; its burst and its reserve for urgent pushes are in the same
-    /// proportion as in the default.
-    private static func allowance(
-        _ layers: inout ConfigurationLayers, _ key: String, _ standard: PushAllowance.Terms
-    ) -> PushAllowance.Terms {
-        guard let perDay = layers.number(key) else { return standard }
-        let burst = max(1, perDay * standard.burst / standard.perDay)
-        return PushAllowance.Terms(
-            perDay: perDay, burst: burst, reserve: burst * standard.reserve / standard.burst)
     }
 
     /// Reads the id of a team or of a key, as Apple issues them.

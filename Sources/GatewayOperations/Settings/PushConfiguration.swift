@@ -35,9 +35,7 @@ package struct PushConfiguration: Sendable {
     package var webhookRanges: [String] = []
     /// Certificates in PEM to trust at webhooks, instead of the system's.
     package var webhookTrust: String?
-    /// The age at which attempts are deleted, in seconds.
     package var attemptSeconds: Int64 = 7 * 86_400
-    /// The maximum number of stored attempts.
     package var attemptRows: Int64 = 1_000_000
 
     package var isActive: Bool { hasWebhooks || !apps.isEmpty }

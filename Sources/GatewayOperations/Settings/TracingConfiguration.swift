@@ -69,11 +69,7 @@ package struct TracingConfiguration: Sendable {
     /// - Throws: ``Faults`` with every option whose file is invalid.
     package func checkFiles() throws(Faults) {
         var faults = Faults()
-        do throws(Faults) {
-            _ = try fields()
-        } catch {
-            faults.add(error, under: "")
-        }
+        do throws(Faults) { _ = try fields() } catch { faults.add(error, under: "") }
         if let trust {
             do throws(TLSError) {
                 _ = try PEMSource.file(trust).certificateText()
