@@ -21,7 +21,6 @@ public struct Catalog: Sendable, Hashable {
     /// The findings that are unusual but valid.
     public let warnings: [Fault]
 
-    /// The positions of kinds in ``widgets``.
     let widgetPositions: [String: Int]
 
     /// Returns the declaration of a kind; `nil` when it is not declared.
@@ -170,7 +169,6 @@ public struct ContentSource: Sendable, Hashable {
     /// Whether one answer is for all activities with the same attributes.
     public let isShared: Bool
 
-    /// Creates a source.
     package init(url: String, isShared: Bool = false) {
         self.url = url
         self.isShared = isShared

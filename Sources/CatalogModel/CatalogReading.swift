@@ -120,9 +120,9 @@ extension Catalog {
             }
     }
 
-    /// Rejects rules that would bump more keys than a change may. Counts one key for each rule, and
-    /// twice as many for each parameter that may be unset, for a change of one entity with one
-    /// value of each attribute.
+    /// Rejects rules by which a change of one entity, with one value of each attribute, bumps more
+    /// keys than a change may: one key for each rule, doubled by each binding to a parameter, which
+    /// may be unset.
     private static func checkKeys(
         of rules: [DependencyRule], _ limits: Limits, _ faults: inout Faults
     ) {

@@ -1,8 +1,8 @@
 import WidgetModel
 
-/// A catalog beside what an app's code declares: kinds, families, intents, parameters and types of
-/// Live Activities. Rules, properties, platforms, sources of content and attributes are only in the
-/// catalog.
+/// Compares a catalog with what an app's code declares: kinds, families, intents, parameters and
+/// types of Live Activities. Rules, properties, platforms, sources of content and attributes are
+/// only in the catalog.
 extension Catalog {
     /// Returns the places where the catalog differs from the code, each with what to correct.
     ///
@@ -77,9 +77,9 @@ extension Catalog {
         }
     }
 
-    /// Returns a catalog document with the declared widgets, intents, entities and activities;
-    /// everything else is kept. Kinds that the code does not declare are removed, except controls;
-    /// so are types of activities, if it declares any.
+    /// Returns `document` with the declared widgets, intents, entities and activities. Widgets that
+    /// the code does not declare are removed, except controls; so are types of activities, if the
+    /// code declares any. Everything else is kept.
     ///
     /// - Parameters:
     ///   - document: The catalog as it is.

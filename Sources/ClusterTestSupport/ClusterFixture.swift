@@ -3,8 +3,8 @@ import GatewayCluster
 import GatewayTestSupport
 import Synchronization
 
-/// A database with the schema of a cluster and its nodes, `node1`, `node2`, and so on; where asked on
-/// a server of its own with a standby that every commit waits for.
+/// A database with the schema of a cluster and its nodes, `node1`, `node2`, and so on; where asked
+/// on a server of its own with a standby that every commit waits for.
 package final class ClusterFixture: Sendable {
     private struct Servers {
         var primary: PostgresServer

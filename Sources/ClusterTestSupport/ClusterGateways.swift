@@ -5,8 +5,7 @@ import GatewayTLS
 import GatewayTestSupport
 import WidgetModel
 
-/// Gateways of one cluster, as processes of their own, with what a backend and clients need to use
-/// them.
+/// Gateways of one cluster, as processes, with what a backend and clients need to use them.
 package final class ClusterGateways: Sendable {
     package static let app = "com.mygame"
     private static let url = "https://gateway.test"
@@ -118,7 +117,7 @@ package final class ClusterGateways: Sendable {
             environment: environment, wrapper: wrapper, startsNow: startsNow)
     }
 
-    /// Returns a gateway of its own, with what the nodes are configured with beside their cluster.
+    /// Returns a gateway outside the cluster with the nodes' other configuration.
     ///
     /// - Parameter data: Its data directory; `nil` for a new one.
     package func startAlone(
@@ -212,7 +211,7 @@ package final class ClusterGateways: Sendable {
     ///
     /// - Parameters:
     ///   - pushToken: The push token of the device; `nil` for none.
-    ///   - once: Whether to take a refusal for an answer.
+    ///   - once: Whether to return a refusal (503) instead of trying again.
     package func register(
         _ client: String, _ characters: [String], pushToken: String? = nil, once: Bool = false,
         at node: GatewayProcess
@@ -226,7 +225,7 @@ package final class ClusterGateways: Sendable {
 
     /// Posts a change of a character.
     ///
-    /// - Parameter once: Whether to take a refusal for an answer.
+    /// - Parameter once: Whether to return a refusal (503) instead of trying again.
     package func change(
         _ character: String, id: String, once: Bool = false, at node: GatewayProcess
     ) throws -> TestHTTPAnswer {
@@ -248,7 +247,6 @@ package final class ClusterGateways: Sendable {
         }
     }
 
-    /// Opens the stream of a client.
     package func stream(
         _ client: String, from cursor: String?, at node: GatewayProcess
     ) throws -> ToldStream {
@@ -290,8 +288,8 @@ package final class ToldStream: Sendable {
 
     package var status: Int? { stream.head()?.status }
 
-    /// Returns the widgets that the next notification names; heartbeats are passed over. `nil` once the
-    /// stream is over, or if none comes in time.
+    /// Returns the widgets that the next notification names; heartbeats are passed over. `nil` once
+    /// the stream is over, or if none comes in time.
     package func next(seconds: Double = Patience.seconds) throws -> [String]? {
         while case .block(let block)? = stream.next(timeout: seconds) {
             if let id = block.id, !id.isEmpty { lastID.update { $0 = id } }

@@ -6,7 +6,7 @@ package struct ClusterTables: Sendable {
 
     package init(_ cluster: ClusterFixture) { self.cluster = cluster }
 
-    /// What is wrong with the log, in words; empty if it has no gap and names each batch once.
+    /// The faults of the log, as text; empty if it has no gap and names each batch once.
     package func faults() throws -> [String] {
         let counts = try cluster.administration().rows(
             """

@@ -154,7 +154,6 @@ package final class PostgresServer: Sendable {
         throw TestFailure("postgres does not answer:\n\(started.standardErrorTail)")
     }
 
-    /// Whether it runs.
     package var isRunning: Bool { process.update { $0?.waitForExit(seconds: 0) == nil } }
 
     /// SIGKILL to the server, whose other processes end with it.
@@ -164,8 +163,8 @@ package final class PostgresServer: Sendable {
         Self.removeSharedMemory(of: directory)
     }
 
-    /// SIGKILL to every process of the server at once, as when its machine loses power; returns when
-    /// none is left, so that it can be started again.
+    /// SIGKILL to every process of the server at once, as when its machine loses power; returns
+    /// when none is left, so that it can be started again.
     package func crash() throws {
         // No process is added while they are counted.
         signalAll(SIGSTOP)

@@ -3,7 +3,6 @@ import GatewayTestSupport
 
 /// A way to a PostgreSQL server that can be cut at a byte, or be silent.
 package final class ServerProxy: Sendable {
-    /// The direction of bytes.
     package enum Direction: CaseIterable, Sendable {
         case toServer
         case toNode
@@ -128,7 +127,7 @@ package final class ServerProxy: Sendable {
         withUnsafeMutableBytes(of: &address.sun_path) { bytes in
             bytes.copyBytes(from: path.utf8.prefix(bytes.count - 1))
         }
-        // Sound: a `sockaddr_un` is what the calls take, and the pointer does not leave the closure.
+        // Sound: the calls take a `sockaddr_un`, and the pointer does not leave the closure.
         return withUnsafePointer(to: address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 body($0, socklen_t(MemoryLayout<sockaddr_un>.size))

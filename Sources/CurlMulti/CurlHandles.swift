@@ -48,11 +48,10 @@ package struct CurlMulti {
         sockets.watch(socket, CURL_POLL_REMOVE)
     }
 
-    /// Sleeps until a socket or `wake` is ready, libcurl has something due, or `milliseconds` have
-    /// passed; then lets libcurl do what can be done without waiting.
+    /// Waits up to `milliseconds` for a socket, `wake` or libcurl's timer; then lets libcurl do
+    /// what needs no waiting. Returns whether `wake` is ready.
     ///
     /// - Parameter onReady: Called with each watched socket that is ready.
-    /// - Returns: Whether `wake` is ready.
     func turn(
         _ milliseconds: Int32, wake: Int32, onReady: (curl_socket_t) -> Void
     ) -> Bool {

@@ -17,9 +17,8 @@ package protocol CurlDriver: SendableMetatype {
     /// Handles a socket, watched by ``CurlMulti/watch(_:toWrite:)``, that can be read or written.
     mutating func ready(_ socket: curl_socket_t, _ multi: CurlMulti)
 
-    /// Called when everything that can be done without waiting has been done.
-    ///
-    /// - Returns: The longest time that the thread may sleep if nothing happens, in milliseconds.
+    /// Called when nothing more can be done without waiting. Returns the longest time that the
+    /// thread may sleep if nothing happens, in milliseconds.
     mutating func turned(_ multi: CurlMulti) -> Int32
 
     /// Ends all requests before the loop ends; no handle may be left in `multi`.
@@ -81,9 +80,7 @@ package final class CurlLoop<Driver: CurlDriver>: Sendable {
         thread.start()
     }
 
-    /// Queues a command.
-    ///
-    /// - Returns: Whether the thread will carry it out; false after ``stop()``.
+    /// Queues a command. Returns whether the thread will carry it out: false after ``stop()``.
     package func submit(_ command: Driver.Command) -> Bool {
         shared.withLock { shared in
             guard !shared.isStopped, let alarm = shared.alarm else { return false }

@@ -3,8 +3,8 @@ import Foundation
 
 /// The sockets that a multi handle waits for, and the time at which it has something to do.
 ///
-/// libcurl could wait itself (`curl_multi_poll`), but when requests wait for a place on a
-/// connection, version 7.88 then sleeps although it has already read answers.
+/// Not `curl_multi_poll`: while requests wait for room on a connection, libcurl 7.88 sleeps in it
+/// although it has already read responses.
 final class CurlSockets {
     struct Ready {
         let descriptor: curl_socket_t
@@ -25,9 +25,8 @@ final class CurlSockets {
     private let corkedMax: Int
     private var isCorked = false
 
-    /// - Parameter corkedMax: With at most this many sockets, everything that libcurl writes to
-    ///   one of them between two sleeps is sent together: it makes two or three writes for each
-    ///   request.
+    /// - Parameter corkedMax: With at most this many sockets, the two or three writes that libcurl
+    ///   makes for each request are sent together, when the thread sleeps next.
     init(corkedMax: Int) {
         self.corkedMax = corkedMax
     }

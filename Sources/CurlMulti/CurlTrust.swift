@@ -1,6 +1,5 @@
 /// The certificates to trust in peers.
 package enum CurlTrust: Hashable, Sendable {
-    /// The system's certificates.
     case system
     /// Only the certificates of a PEM file, read for each connection.
     case file(String)

@@ -3,10 +3,9 @@ import GatewayCore
 
 /// An HTTP client for URLs that others choose: it connects to permitted addresses only.
 ///
-/// The name of an endpoint is resolved for each request, forbidden addresses are dropped, and the
-/// connection goes to one of the others, so that the name cannot lead it elsewhere in between. The
-/// client checks the address again whenever a socket is about to connect. Redirects are not
-/// followed.
+/// For each request, the client resolves the endpoint's name once, drops forbidden addresses and
+/// connects to one of the others: the name cannot lead elsewhere in between. It checks the address
+/// again whenever a socket is about to connect, and follows no redirects.
 final class GuardedClient: Sendable {
     /// The most addresses of a name that are tried for one request.
     static let addressesMax = 3
@@ -15,9 +14,7 @@ final class GuardedClient: Sendable {
     private let resolver: NameResolver
     private let addressGuard: AddressGuard
 
-    /// Creates a client whose `configuration` gets the check of addresses.
-    ///
-    /// - Throws: ``CurlError`` (`noMemory`).
+    /// Adds the check of addresses to `configuration`. Throws ``CurlError`` (`noMemory`).
     init(
         _ configuration: CurlClient.Configuration, addressGuard: AddressGuard,
         resolver: NameResolver
@@ -32,10 +29,10 @@ final class GuardedClient: Sendable {
         self.resolver = resolver
     }
 
-    /// Sends a request to an endpoint's origin, to the first of its addresses that can be reached.
-    /// Cancelling the task ends it.
+    /// Sends a request to the first address of the endpoint that can be reached. Cancelling the
+    /// task ends the request.
     ///
-    /// - Parameter owner: Whose endpoint it is, for ``NameResolver/addresses(_:of:)``.
+    /// - Parameter owner: The owner of the endpoint, for ``NameResolver/addresses(_:of:)``.
     func send(
         _ request: CurlRequest, to endpoint: WebhookEndpoint, of owner: String = "",
         bodyBytesMax: Int

@@ -7,7 +7,7 @@ package final class KeySetFetcher: Sendable {
     package struct Fetched: Sendable {
         /// The set; it has at least one usable key.
         package let set: JWKSet
-        /// How long the response is fresh, in seconds, if it says so.
+        /// The seconds for which the response is fresh, if it states them.
         package let maxAge: Int64?
     }
 
@@ -20,12 +20,8 @@ package final class KeySetFetcher: Sendable {
     /// The longest time of one fetch.
     private static let deadline = Duration.seconds(10)
 
-    /// Creates a fetcher; nothing is opened before the first request.
-    ///
-    /// - Parameters:
-    ///   - addressGuard: Decides which addresses are permitted.
-    ///   - trust: The certificates to trust.
-    /// - Throws: ``CurlError`` (`noMemory`).
+    /// Creates a fetcher without connections; `addressGuard` decides which addresses are permitted,
+    /// `trust` which certificates. Throws ``CurlError`` (`noMemory`).
     package init(
         addressGuard: AddressGuard, trust: CurlTrust = .system
     ) throws(CurlError) {

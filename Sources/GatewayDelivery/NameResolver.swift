@@ -4,7 +4,9 @@ import GatewayCore
 import Glibc
 import Synchronization
 
-/// Resolves host names to addresses.
+/// Resolves host names to addresses. libcurl's own resolver is not used: when libcurl 7.88 removes
+/// a transfer whose name is being resolved, it waits for the thread that resolves it, so one name
+/// that no server answers would stop all of a client's transfers for seconds.
 package struct NameResolver: Sendable {
     private typealias Find = @Sendable (_ name: String, _ owner: String) async -> [IPAddress]?
 
@@ -17,16 +19,16 @@ package struct NameResolver: Sendable {
         self.init(find: { name, _ in await addresses(name) })
     }
 
-    /// Returns the addresses of a name, the best first; `nil` when it has none, or they were not
-    /// found in time.
+    /// Returns the addresses of a name, the best first; `nil` without any, or after the deadline.
     ///
-    /// - Parameter owner: Whose name it is. The names of one owner do not hold up those of another.
+    /// - Parameter owner: The owner of the name; look-ups of one owner do not delay those of
+    ///   others.
     package func addresses(_ name: String, of owner: String = "") async -> [IPAddress]? {
         await find(name, owner)
     }
 
-    /// The system's resolver: files, DNS and its other configured sources. Callers that ask for a
-    /// name of one owner at the same time share one look-up.
+    /// The system's resolver: files, DNS and its other configured sources. Concurrent callers with
+    /// one owner and name share a look-up.
     ///
     /// - Parameters:
     ///   - lookUpsMax: The most concurrent look-ups of an owner. Each blocks a thread, and the

@@ -13,7 +13,6 @@ package struct WebhookMessage: Sendable, Hashable {
     /// The app whose endpoint it goes to, if names of one app must not hold up those of another.
     package var app: String
 
-    /// An attempt.
     package init(id: String, timestamp: Int64, body: [UInt8], app: String = "") {
         self.id = id
         self.timestamp = timestamp
@@ -34,16 +33,8 @@ package final class WebhookSender: Sendable {
     /// The longest time of one delivery, and of one question.
     private static let (deadline, questionDeadline) = (Duration.seconds(20), Duration.seconds(5))
 
-    /// A sender.
-    ///
-    /// - Parameters:
-    ///   - name: The name of its thread.
-    ///   - addressGuard: Decides which addresses are permitted.
-    ///   - resolver: Resolves the names of endpoints.
-    ///   - trust: The certificates to trust in endpoints.
-    ///   - connectionsMax: The most open connections.
-    ///   - requestsMax: The most requests in flight.
-    /// - Throws: ``CurlError`` (`noMemory`).
+    /// Creates a sender with a thread called `name`, at most `connectionsMax` open connections and
+    /// `requestsMax` requests in flight. Throws ``CurlError`` (`noMemory`).
     package init(
         name: String = "webhooks", addressGuard: AddressGuard,
         resolver: NameResolver = .system(), trust: CurlTrust = .system,
@@ -72,10 +63,8 @@ package final class WebhookSender: Sendable {
         return answer
     }
 
-    /// Asks a content source. Cancelling the task ends it.
-    ///
-    /// - Returns: The answer, with one byte more of its body at most than content may have, and why
-    ///   the rest is missing.
+    /// Asks a content source. Cancelling the task ends the request. Returns the answer with at most
+    /// one byte more than content may have, and the reason if the rest of the body is missing.
     package func ask(
         _ question: WebhookMessage, to endpoint: WebhookEndpoint, signer: WebhookSigner
     ) async throws(CurlError) -> Answer {

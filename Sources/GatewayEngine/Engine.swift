@@ -29,8 +29,7 @@ package final class Engine: Sendable {
     ///
     /// - Parameters:
     ///   - pushLoop: The loop that decides pushes; `nil` where nothing is pushed.
-    ///   - leader: `nil` if no other gateway shares the log. With others the epoch is opened by the
-    ///     one that leads.
+    ///   - leader: The gateway that leads and opens the epoch; `nil` if none shares the log.
     /// - Throws: `StoreError`; ``UnreadableRow``.
     package init(
         _ configuration: EngineConfiguration, store: SQLiteStore, pushLoop: (any EventLoop)?,

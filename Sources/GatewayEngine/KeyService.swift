@@ -32,8 +32,6 @@ package final class KeyService: Sendable {
     private let audience: String
 
     /// Opens the key rings of a data directory; creates them on the first start.
-    ///
-    /// - Throws: ``SigningError``.
     package init(
         data: String, algorithm: SigningAlgorithm, timing: KeyRing.Timing, hasLocalIssuer: Bool,
         hasWebhooks: Bool, audience: String, now: Int64
@@ -113,9 +111,7 @@ package final class KeyService: Sendable {
         }
     }
 
-    /// Mints a client token; `nil` when the local issuer is not enabled.
-    ///
-    /// - Parameter ttl: Its life, in seconds.
+    /// Issues a client token for `ttl` seconds; `nil` when the local issuer is not enabled.
     package func issueClientToken(
         to client: String, app: String, attributes: [String: [String]], ttl: Int64, now: Int64
     ) throws(SigningError) -> String? {
@@ -124,7 +120,7 @@ package final class KeyService: Sendable {
             sub: client, app: app, scopes: [.client], ttl: ttl, attributes: attributes, now: now)
     }
 
-    /// Reads the rings again, as left by a rotation in another process, and performs the state
+    /// Reads the rings again, because another process may have rotated them, and performs the state
     /// changes that are due. Returns whether anything changed.
     ///
     /// - Parameter hasWebhooks: Whether webhooks, or questions to sources of content, are signed;

@@ -17,18 +17,15 @@ package enum TokenDuration {
 extension DataDirectory {
     var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
-    /// Checks that the directory exists.
-    ///
-    /// - Parameter option: The name of the option with its path.
+    /// Checks that the directory exists. `option` names the option with its path.
     package func requireServed(option: String = "data") throws(Faults) {
         guard FileManager.default.fileExists(atPath: path) else {
             throw Faults(option, "the directory \(path) does not exist")
         }
     }
 
-    /// Opens a new epoch and voids all older ones; returns its number.
-    ///
-    /// - Throws: `StoreError.alreadyInUse` while a gateway runs on the directory.
+    /// Opens a new epoch, which voids all older ones; returns its number. Throws
+    /// `StoreError.alreadyInUse` while a gateway runs on the directory.
     package func openNewEpoch() async throws -> Int64 {
         try requireServed()
         let store = try SQLiteStore(directory: path, opening: .existing)

@@ -27,7 +27,6 @@ package struct SigningKeyState: Sendable {
     }
 }
 
-/// The purpose of a gateway's keys.
 package enum KeyPurpose: String, Sendable, CaseIterable {
     case notifications
     case webhooks
@@ -35,9 +34,7 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
 
 /// The gateway's keys, for the commands that list and change them.
 extension DataDirectory {
-    /// The existing keys, the signing key first.
-    ///
-    /// - Throws: ``Faults``, ``SigningError``.
+    /// The existing keys, the signing key first. Throws ``Faults`` or ``SigningError``.
     package func signingKeys(_ purpose: KeyPurpose) throws -> [SigningKeyState] {
         let (_, ring) = try open(purpose)
         return Self.states(ring, purpose)

@@ -15,9 +15,7 @@ package struct DataDirectory: Sendable {
 
     private var identityPath: String { path + "/gateway.json" }
 
-    /// Creates the directory with mode 0700 if it is missing.
-    ///
-    /// - Throws: ``Faults``.
+    /// Creates the directory with mode 0700 if it is missing. Throws ``Faults``.
     package func create() throws(Faults) {
         try requireNoRestore()
         do {
@@ -52,11 +50,10 @@ package struct DataDirectory: Sendable {
 
     /// Records a public URL and the overlap of the keys; returns all URLs.
     ///
-    /// The first is the directory's own, the audience of minted tokens: the configured one or, so
-    /// that a change of the port changes nothing, the first that was recorded.
+    /// The first URL is the directory's own, the audience of minted tokens: the configured one, or
+    /// else the first that was recorded, which a change of the port does not change.
     ///
-    /// - Parameter isConfigured: Whether the URL is configured, as opposed to made from host and
-    ///   port.
+    /// - Parameter isConfigured: Whether the URL is configured, not made from host and port.
     package func note(
         url: String, isConfigured: Bool, timing: KeyRing.Timing
     ) throws(Faults) -> [String] {
@@ -89,10 +86,9 @@ package struct DataDirectory: Sendable {
         return urls
     }
 
-    /// Returns the local issuer, which mints any number of tokens with the key that signs now.
-    ///
-    /// - Parameter now: In seconds since 1970.
-    /// - Throws: ``Faults`` if no gateway was ever served from the directory, ``SigningError``.
+    /// Returns the local issuer, which mints tokens with the key that signs at `now`, in seconds
+    /// since 1970. Throws ``Faults`` if no gateway was ever served from the directory, or
+    /// ``SigningError``.
     package func tokenIssuer(now: Int64) throws -> TokenIssuer {
         guard let audience = urls().first else {
             throw Faults(

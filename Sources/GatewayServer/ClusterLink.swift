@@ -9,16 +9,16 @@ import GatewayTLS
 import Synchronization
 import WidgetModel
 
-/// The way from this node to the others of its cluster.
+/// The connections from this node to the other nodes of its cluster: one to each carries
+/// everything.
 ///
-/// Each node has a port for the others, with the key that follows from the cluster's secret on both
-/// ends. One connection to each carries everything.
+/// Each node has a port for the others. Both ends derive its key from the cluster's secret.
 final class ClusterLink: LogLeader {
     let node: ClusterNode
     let identity: NodeIdentity
     private let client: CurlClient
     private let clock: GatewayClock
-    /// How long the leader has not been reached.
+    /// The time without contact to the leader.
     private let outage = Mutex(Outage())
 
     /// The longest wait for the answer to a request that is passed on, and to one of the node's own.
@@ -89,8 +89,8 @@ final class ClusterLink: LogLeader {
         }
     }
 
-    /// Has the node that leads answer a request. The wait ends with its lease: one that is paused or
-    /// cut off answers nobody, and another leads meanwhile.
+    /// Sends a request to the leading node. The wait ends with that node's lease: a paused or
+    /// disconnected leader does not answer, and another node leads meanwhile.
     private func ask(
         _ request: PassedRequest, leader: String, within patience: Duration = patience
     ) async throws(CurlError) -> PassedAnswer {
@@ -147,9 +147,8 @@ final class ClusterLink: LogLeader {
             status: answer.status, fields: answer.head.fields, body: answer.body)
     }
 
-    /// Sends a document to a node; returns the answer.
-    ///
-    /// - Throws: `CurlError`; `ProblemDetails` for an answer that is an error.
+    /// Sends a document to a node; returns the answer. Throws `CurlError`, or `ProblemDetails` for
+    /// an answer that is an error.
     func post(_ document: some Encodable, _ target: String, to node: String) async throws
         -> JSONValue
     {

@@ -11,8 +11,8 @@ import ServiceLifecycle
 import Synchronization
 import WidgetModel
 
-/// A gateway that is a node of a cluster: follows the log, leads where nobody does, and tells the
-/// leader of its clients.
+/// A gateway that is a node of a cluster: follows the log, leads when no other node does, and
+/// reports its clients to the leader.
 final class ClusterMember: Service {
     let link: ClusterLink
     /// The identity of the port for other nodes.
@@ -119,7 +119,7 @@ final class ClusterMember: Service {
                 logger.notice("this node follows")
                 let restoring = self?.state.withLock { $0.restoring.take() }
                 restoring?.cancel()
-                // The first rest ends a restoration that is under way, the second one that began since.
+                // The first rest ends a restoration in progress, the second one that began since.
                 await engine.push?.rest()
                 await restoring?.value
                 await engine.push?.rest()
@@ -205,7 +205,7 @@ final class ClusterMember: Service {
         guard let leader = node.leader, leader.name != node.name else {
             state.withLock { $0.told = nil }
             link.contacted(nil)
-            // Nobody needs to be told.
+            // There is no other node to report them to.
             _ = engine.registry.takeContacts(all: false)
             if node.isLeading { forgetAbsent(engine) }
             return
@@ -291,9 +291,8 @@ struct SharedKeyRings {
     /// One copy at a time, so that none is older than the one before.
     private static let turn = Mutex(())
 
-    /// Copies the rings from the log to the directory; returns whether they were others.
-    ///
-    /// - Throws: `StoreError`, `SigningError`, `Faults`.
+    /// Copies the rings from the log to the directory; returns whether they differed. Throws
+    /// `StoreError`, `SigningError` or `Faults`.
     @discardableResult
     func copy(from store: SQLiteStore) throws -> Bool {
         try Self.turn.withLock { _ in try replace(from: store) }
@@ -312,9 +311,8 @@ struct SharedKeyRings {
         return isChanged
     }
 
-    /// Writes the directory's rings to the log, if it has others.
-    ///
-    /// - Throws: `StoreError`, `SigningError`.
+    /// Writes the directory's rings to the log if they differ. Throws `StoreError` or
+    /// `SigningError`.
     func publish(to engine: Engine) async throws {
         var shared: [String: [String: String]] = [:]
         for (name, _) in rings {

@@ -9,7 +9,6 @@ import Logging
 import Synchronization
 import WidgetModel
 
-/// The configuration in force.
 final class CurrentConfiguration: Sendable {
     private let held: Mutex<GatewayConfiguration>
     private let refused = Mutex<Faults?>(nil)
@@ -89,8 +88,7 @@ package actor ConfigurationReload {
     }
 
     /// Reads everything again, applies the changes that are possible and returns all changes.
-    ///
-    /// - Throws: ``Faults`` with all errors; then nothing is applied.
+    /// Throws ``Faults`` with all errors; then nothing is applied.
     func reload(_ occasion: Occasion) throws(Faults) -> [ConfigurationChange] {
         do throws(Faults) {
             let changes = try takeOver(isAsked: occasion.isAsked)
@@ -119,9 +117,8 @@ package actor ConfigurationReload {
         }
     }
 
-    /// Returns the changes that another document would cause in place of the file.
-    ///
-    /// - Throws: ``Faults`` with all errors of the document.
+    /// Returns the changes that another document would cause in place of the file. Throws
+    /// ``Faults`` with all errors of the document.
     func changes(to document: [UInt8]) throws(Faults) -> [ConfigurationChange] {
         let received = ReceivedConfiguration(document, comparedWith: current.value)
         return state.changes(

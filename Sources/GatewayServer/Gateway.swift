@@ -102,9 +102,9 @@ package struct Gateway: Sendable {
             store = try opening.store()
             (member, tickets, nodeSocket) = (nil, nil, nil)
         }
-        // Before anything is signed, because tokens and notifications name the gateway by its URL.
-        // After the directory is locked, so that a second gateway fails with that error and not the
-        // port's.
+        // The ports are bound after the directory is locked: a second gateway fails with that error
+        // and not the port's. They are bound before anything is signed: tokens and notifications
+        // name the gateway by its URL.
         socket = try Self.bind(configuration.listen, for: "listen")
         configuration.listen = Address(host: configuration.listen.host, port: socket.port)
         adminSocket =
@@ -220,13 +220,12 @@ package struct Gateway: Sendable {
     /// clients go on at another node meanwhile.
     private static func abandon(_ reason: String, _ logger: Logger) -> Never {
         logger.critical("this node cannot go on", metadata: ["reason": "\(reason)"])
-        // What other threads still do must not wait for the log any more.
+        // Work on other threads must not wait for the log any more.
         _exit(1)
     }
 
-    /// Lowers the connection limits to fit the available descriptors.
-    ///
-    /// - Throws: ``Faults`` if they are too few.
+    /// Lowers the connection limits to fit the available descriptors. Throws ``Faults`` if they are
+    /// too few.
     private static func fit(
         _ configuration: inout GatewayConfiguration, _ logger: Logger
     ) throws(Faults) {
@@ -282,14 +281,13 @@ package struct Gateway: Sendable {
         }
     }
 
-    /// Serves until it is asked to stop, then drains.
+    /// Serves until it is asked to stop, then drains. Throws if a port cannot be opened.
     ///
     /// - Parameters:
-    ///   - stops: Each element asks it to stop, and no signal is trapped. By default SIGTERM and
-    ///     SIGINT stop it, and SIGHUP reloads its configuration.
+    ///   - stops: Each element asks the gateway to stop, and no signal is trapped. By default
+    ///     SIGTERM and SIGINT stop it, and SIGHUP reloads its configuration.
     ///   - onReady: Called with the TLS port's URL, and the port numbers, once connections are
     ///     accepted.
-    /// - Throws: An error if a port cannot be opened.
     package func run(
         until stops: AsyncStream<Void>? = nil,
         onReady: @escaping @Sendable (_ url: String, _ ports: GatewayPorts) -> Void
@@ -446,9 +444,7 @@ package struct Gateway: Sendable {
     private typealias Respond =
         @Sendable (GatewayRequest, any Channel) async throws -> RouteResponse
 
-    /// Returns the responder of a port.
-    ///
-    /// - Parameter fields: The header fields of every response that does not set them itself.
+    /// Returns the responder of a port. `fields` are added to every response that lacks them.
     private func responder(
         _ executor: any TaskExecutor, fields: [(name: String, value: String)] = [],
         _ respond: @escaping Respond

@@ -35,9 +35,8 @@ final class IssuerKeys: Service {
     private let logger: Logger
     private let changed = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Creates the sources of a configuration with the sets that the data directory has of them.
-    ///
-    /// - Throws: ``CurlError`` (`noMemory`).
+    /// Creates the sources of a configuration, with their sets in the data directory. Throws
+    /// ``CurlError`` (`noMemory`).
     init(
         _ configuration: GatewayConfiguration, metrics: GatewayMetrics, clock: GatewayClock,
         logger: Logger
@@ -60,9 +59,8 @@ final class IssuerKeys: Service {
 
     private var now: Int64 { clock.now() / 1_000 }
 
-    /// Follows the issuers of another configuration.
-    ///
-    /// - Throws: ``CurlError`` (`noMemory`), before anything changes.
+    /// Follows the issuers of another configuration. Throws ``CurlError`` (`noMemory`), before
+    /// anything changes.
     func use(_ configuration: GatewayConfiguration) throws(CurlError) {
         let fetcher = try Self.fetcher(configuration)
         let former = state.withLock { state in

@@ -155,10 +155,8 @@ struct MaintenanceService: Service {
 }
 
 extension TicketKeys {
-    /// Adds the keys of a time that all nodes with a secret have: the present one, and those before and
-    /// after it.
-    ///
-    /// - Throws: `SigningError`.
+    /// Adds the keys that all nodes with `secret` have: those of the present period, the one before
+    /// and the one after.
     func follow(_ secret: [UInt8], now: Int64) throws(SigningError) {
         let period = TicketKeyRing.period
         var keys: [TicketKey] = []

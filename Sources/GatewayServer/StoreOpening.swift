@@ -22,9 +22,8 @@ struct StoreOpening: Sendable {
         self.logger = logger
     }
 
-    /// Opens the store of a gateway alone.
-    ///
-    /// - Throws: ``DataDirectoryLoss``, `StoreError`.
+    /// Opens the store of a gateway without a cluster. Throws ``DataDirectoryLoss`` or
+    /// `StoreError`.
     func store() throws -> SQLiteStore {
         let checks = StartChecks(configuration: configuration, acceptsLoss: acceptsLoss) { part in
             logger.warning("continuing without a missing part", metadata: ["part": "\(part)"])
@@ -62,9 +61,8 @@ struct StoreOpening: Sendable {
     /// The intervals of the attempts to reach the database of a cluster, and of records that say so.
     private static let (retryInterval, recordInterval) = (Duration.seconds(1), Duration.seconds(10))
 
-    /// Opens the store of a node, once its database has answered; `nil` without a cluster.
-    ///
-    /// - Throws: ``Faults`` that name the option; `StoreError`, `ClusterNode.Fault`.
+    /// Opens the store of a node once its database has answered; `nil` without a cluster. Throws
+    /// ``Faults`` that name the option, `StoreError` or `ClusterNode.Fault`.
     func cluster() async throws -> ClusterStart? {
         guard let settings = try configuration.nodeSettings() else { return nil }
         var saidAt: ContinuousClock.Instant?

@@ -4,9 +4,9 @@ import Synchronization
 /// check.
 ///
 /// Verifying an Ed25519 signature takes some hundred microseconds, and a client presents the same
-/// token with each request. Only the SHA-256 of a token is stored. Rejections are stored
-/// separately, so that tokens from attackers do not evict valid ones, and only if they do not
-/// depend on the time. A change of policy clears the cache.
+/// token with each request. Only the SHA-256 of a token is stored. Rejections have a cache of their
+/// own, so that an attacker's tokens evict no valid ones; those that depend on the time are not
+/// stored. A change of policy clears both.
 package final class CachedTokenVerifier: Sendable {
     /// The default limit of cached tokens; each takes about 500 bytes.
     package static let entriesMaxDefault = 16_384
@@ -30,10 +30,8 @@ package final class CachedTokenVerifier: Sendable {
     private let state: Mutex<State>
     private let onUnknownKey: @Sendable (_ issuer: String) -> Void
 
-    /// Creates a cache of at most `entriesMax` tokens and `refusalsMax` rejections for `verifier`.
-    ///
-    /// - Parameter onUnknownKey: Called with the `iss` of each token that names a key which its
-    ///   issuer does not have.
+    /// Creates a cache of at most `entriesMax` tokens and `refusalsMax` rejections. It calls
+    /// `onUnknownKey` with the `iss` of each token that names a key which its issuer does not have.
     package init(
         _ verifier: TokenVerifier, entriesMax: Int = CachedTokenVerifier.entriesMaxDefault,
         refusalsMax: Int = CachedTokenVerifier.refusalsMaxDefault,
@@ -57,7 +55,6 @@ package final class CachedTokenVerifier: Sendable {
         _ = forgotten
     }
 
-    /// The current policy.
     package var policy: TokenPolicy { state.withLock { $0.verifier.policy } }
 
     /// The number of accepted tokens in the cache.
@@ -121,9 +118,8 @@ package final class CachedTokenVerifier: Sendable {
         return .unknown
     }
 
-    /// Changes the cache, unless the policy changed meanwhile.
-    ///
-    /// - Parameter body: Returns the removed entries, to be freed outside the lock.
+    /// Changes the cache, unless the policy changed meanwhile. `body` returns the removed entries,
+    /// which are freed outside the lock.
     private func remember<Forgotten: Sendable>(
         _ generation: UInt64, _ body: (inout sending State) -> Forgotten?
     ) {

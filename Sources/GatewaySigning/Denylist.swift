@@ -3,7 +3,6 @@ import WidgetModel
 /// A list of tokens to reject although they are valid: single tokens by their `jti`, or all of an
 /// app's subject. Names are compared byte by byte.
 package struct Denylist: Sendable, Equatable {
-    /// The maximum number of entries.
     package static let entriesMax = 10_000
 
     /// The tokens that an entry denies.
@@ -14,7 +13,6 @@ package struct Denylist: Sendable, Equatable {
         case subject(app: String, sub: String)
     }
 
-    /// An entry of the list.
     package struct Entry: Sendable, Equatable {
         /// The tokens that it denies.
         package let match: Match

@@ -32,9 +32,8 @@ package struct JWSSigner: Sendable {
         JWSSigner(key: key, type: JWSType.reloadName)
     }
 
-    /// Returns the compact serialization (RFC 7515 section 7.1) of `payload`, in ASCII.
-    ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
+    /// Returns the compact serialization (RFC 7515 section 7.1) of `payload`, in ASCII. Throws
+    /// ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
     package func sign(payload: [UInt8]) throws(SigningError) -> [UInt8] {
         var compact = prefix
         compact.reserveCapacity(

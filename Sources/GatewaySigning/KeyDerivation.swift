@@ -1,9 +1,8 @@
 import COpenSSL
 
-/// Returns a key for one use, derived from a secret by HKDF with SHA-256 (RFC 5869) without salt: none
-/// of the keys for other uses follows from it.
+/// Returns a key for one use, derived from `secret` by HKDF with SHA-256 (RFC 5869) without salt.
+/// `use` is the derivation's context: the key of one use does not reveal that of another.
 ///
-/// - Parameter use: The use, which is the context of the derivation.
 /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL has no HMAC or no memory.
 package func derivedKey(
     from secret: [UInt8], for use: String, count: Int

@@ -100,9 +100,8 @@ package struct KeyRing: Sendable, Equatable {
         }
     }
 
-    /// Publishes a new key, which signs after ``Timing/publishLead``.
-    ///
-    /// - Throws: ``SigningError`` (`limitExceeded`) when the ring has ``keysMax`` keys.
+    /// Publishes a new key, which signs after ``Timing/publishLead``. Throws ``SigningError``
+    /// (`limitExceeded`) when the ring has ``keysMax`` keys.
     package mutating func rotate(now: Int64, newKey: SigningKey) throws(SigningError) {
         guard others.count + 1 < Self.keysMax else {
             throw SigningError(
@@ -112,9 +111,8 @@ package struct KeyRing: Sendable, Equatable {
         others.append(Entry(key: newKey, state: .published(from: from)))
     }
 
-    /// Applies every change of state that is due at `now`.
-    ///
-    /// - Returns: The retired keys, which are no longer in the ring; remove their files.
+    /// Applies every change of state that is due at `now`. Returns the retired keys, which have
+    /// left the ring: the caller removes their files.
     package mutating func advance(now: Int64) -> [SigningKey] {
         let due = others.filter { entry in
             if case .published(let from) = entry.state { from <= now } else { false }

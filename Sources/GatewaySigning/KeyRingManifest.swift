@@ -21,10 +21,8 @@ struct KeyRingManifest {
         others = ring.others.map { Entry(kid: $0.key.kid, state: $0.state) }
     }
 
-    /// Reads a manifest.
-    ///
-    /// - Throws: ``SigningError`` (`documentMalformed`) unless exactly one key signs and every name
-    ///   is a thumbprint, because names become file names.
+    /// Reads a manifest. Throws ``SigningError`` (`documentMalformed`) unless exactly one key signs
+    /// and every name is a thumbprint, because names become file names.
     init(parsing text: [UInt8]) throws(SigningError) {
         guard let object = try? JSONValue(parsing: text).objectValue,
             let elements = object["keys"]?.arrayValue, elements.count <= KeyRing.keysMax

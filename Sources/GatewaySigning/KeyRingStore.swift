@@ -32,10 +32,8 @@ package struct KeyRingStore: Sendable {
         }
     }
 
-    /// Reads the existing ring, and creates nothing.
-    ///
-    /// - Throws: ``SigningError``, as ``open(algorithm:timing:now:)``; `fileFailed` if there is no
-    ///   ring.
+    /// Reads the existing ring, and creates nothing. Throws as ``open(algorithm:timing:now:)``;
+    /// `fileFailed` if there is no ring.
     package func openExisting(timing: KeyRing.Timing) throws(SigningError) -> KeyRing {
         try PrivateFile.withLock(on: directory) { () throws(SigningError) in
             try read(timing: timing)
@@ -44,8 +42,8 @@ package struct KeyRingStore: Sendable {
 
     /// Creates a ring while the directory is locked.
     ///
-    /// Existing keys have lost their manifest. The oldest signs, because every verifier knows it;
-    /// the others stay published as long as something they signed may be valid.
+    /// Of key files without a manifest, the oldest signs, because every verifier knows it; the
+    /// others stay published as long as something they signed may be valid.
     private func begin(
         algorithm: SigningAlgorithm, timing: KeyRing.Timing, now: Int64
     ) throws(SigningError) -> KeyRing {
@@ -85,10 +83,8 @@ package struct KeyRingStore: Sendable {
         case oneAfterAnother(refusal: String)
     }
 
-    /// Publishes a new key in the stored ring according to `rule`; it is on disk when `ring`
-    /// changes.
-    ///
-    /// - Throws: ``SigningError``; `ring` and the stored ring are then unchanged.
+    /// Adds a new key to the stored ring, if `rule` allows, and then to `ring`. Throws
+    /// ``SigningError``; both rings are then unchanged.
     package func rotate(
         _ ring: inout KeyRing, to algorithm: SigningAlgorithm = .edDSA, now: Int64,
         rule: RotationRule = .onceAtAMoment
@@ -110,11 +106,11 @@ package struct KeyRingStore: Sendable {
         }
     }
 
-    /// Applies every due change to the stored ring, and removes the files of retired keys.
+    /// Applies every due change to the stored ring and to `ring`, and removes the files of retired
+    /// keys. Returns whether anything changed.
     ///
-    /// - Returns: Whether anything changed.
-    /// - Throws: ``SigningError``; `ring` is then unchanged, and so is the stored ring, unless only
-    ///   the removal of retired keys' files failed.
+    /// - Throws: ``SigningError``; `ring` is then unchanged, and so is the stored ring unless only
+    ///   the removal of files failed.
     package func advance(_ ring: inout KeyRing, now: Int64) throws(SigningError) -> Bool {
         let before = ring
         let next = try PrivateFile.withLock(on: directory) { () throws(SigningError) in
@@ -130,9 +126,8 @@ package struct KeyRingStore: Sendable {
         return next != before
     }
 
-    /// Returns the files of the ring: names and contents; empty if there is no ring.
-    ///
-    /// - Throws: ``SigningError``.
+    /// Returns the names and contents of the ring's files; none without a ring. Throws
+    /// ``SigningError``.
     package func files() throws(SigningError) -> [String: [UInt8]] {
         guard PrivateFile.exists(manifestPath) else { return [:] }
         return try PrivateFile.withLock(on: directory) { () throws(SigningError) in
@@ -147,11 +142,9 @@ package struct KeyRingStore: Sendable {
         }
     }
 
-    /// Replaces the ring by one with these files, unless it is the same; the parent of the directory
-    /// must exist.
-    ///
-    /// - Returns: Whether it was another one.
-    /// - Throws: ``SigningError``; nothing is replaced by files that are not a ring.
+    /// Replaces the ring by the one in `files`; returns whether it was another one. The parent of
+    /// the directory must exist. Throws ``SigningError``, before any change if `files` are not a
+    /// ring.
     package func replace(
         with files: [String: [UInt8]], timing: KeyRing.Timing
     ) throws(SigningError) -> Bool {

@@ -25,9 +25,8 @@ package struct KeySetFiles: Sendable {
         }
     }
 
-    /// Stores a set, atomically and durably.
-    ///
-    /// - Throws: ``SigningError`` (`fileFailed`, `cryptoFailed`).
+    /// Stores a set, atomically and durably. Throws ``SigningError`` (`fileFailed`,
+    /// `cryptoFailed`).
     package func write(_ set: JWKSet, of url: String) throws(SigningError) {
         try PrivateFile.makeDirectory(directory)
         try PrivateFile.replace(try path(of: url), with: set.serialized)

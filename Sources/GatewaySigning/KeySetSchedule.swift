@@ -29,10 +29,8 @@ package struct KeySetSchedule: Sendable, Equatable {
     /// Whether the last fetch failed.
     package var isFailing: Bool { backoff.failures > 0 }
 
-    /// Begins a fetch if one is due.
-    ///
-    /// - Returns: Whether the caller has to fetch, and then call ``succeeded(maxAge:now:)`` or
-    ///   ``failed(now:random:)``.
+    /// Begins a fetch if one is due. Returns whether the caller has to fetch, and then call
+    /// ``succeeded(maxAge:now:)`` or ``failed(now:random:)``.
     package mutating func begin(now: Int64) -> Bool {
         guard case .waiting(let time) = state, time <= now else { return false }
         state = .fetching
@@ -40,9 +38,7 @@ package struct KeySetSchedule: Sendable, Equatable {
         return true
     }
 
-    /// Records a fetched set.
-    ///
-    /// - Parameter maxAge: The `max-age` of the response (RFC 9111 section 5.2.2.1), if it had one.
+    /// Records a fetched set. `maxAge` is the response's `max-age` (RFC 9111 section 5.2.2.1).
     package mutating func succeeded(maxAge: Int64?, now: Int64) {
         backoff.succeeded()
         let age = min(max(maxAge ?? Self.ageDefault, Self.ages.lowerBound), Self.ages.upperBound)

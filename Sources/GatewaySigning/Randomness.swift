@@ -1,9 +1,7 @@
 import COpenSSL
 
-/// Returns `count` bytes from OpenSSL's generator for secrets (RAND_bytes).
-///
-/// - Throws: ``SigningError`` (`cryptoFailed`) when the generator has no entropy; there is no
-///   weaker fallback.
+/// Returns `count` bytes from OpenSSL's generator for secrets (RAND_bytes). Throws ``SigningError``
+/// (`cryptoFailed`) without entropy; there is no weaker fallback.
 package func secureRandom(count: Int) throws(SigningError) -> [UInt8] {
     precondition(count >= 0 && count <= Int(Int32.max), "a count our own code chooses")
     var bytes = [UInt8](repeating: 0, count: count)

@@ -30,9 +30,8 @@ struct RecentTokens<Value: Sendable>: Sendable {
         return value
     }
 
-    /// Caches the verdict on a token.
-    ///
-    /// - Returns: The evicted entries, for the caller to free outside its lock.
+    /// Caches the verdict on a token. Returns the evicted entries, which the caller frees outside
+    /// its lock.
     mutating func remember(_ value: Value, as digest: SHA256Digest) -> Half? {
         var forgotten: Half?
         if young.count >= halfMax, young[digest] == nil {
@@ -45,9 +44,7 @@ struct RecentTokens<Value: Sendable>: Sendable {
         return forgotten
     }
 
-    /// Removes all entries.
-    ///
-    /// - Returns: The removed entries, for the caller to free outside its lock.
+    /// Removes and returns all entries, which the caller frees outside its lock.
     mutating func removeAll() -> [Half] {
         defer { (young, old) = ([:], [:]) }
         return [young, old]

@@ -7,9 +7,8 @@ package struct SHA256Digest: Sendable, Hashable {
     /// Fetched once: each lookup by name takes longer than hashing a token.
     private static let algorithm = FetchedDigest()
 
-    /// Computes the digest of `bytes`.
-    ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory or has no SHA-256.
+    /// Computes the digest of `bytes`. Throws ``SigningError`` (`cryptoFailed`) when OpenSSL is out
+    /// of memory or has no SHA-256.
     package init(of bytes: [UInt8]) throws(SigningError) {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         let isDone = withUnsafeMutableBytes(of: &words) { output in
@@ -24,11 +23,10 @@ package struct SHA256Digest: Sendable, Hashable {
         self.words = words
     }
 
-    /// Computes the digest of bytes that arrive in pieces.
+    /// Computes the digest of bytes that arrive in pieces. Throws as ``init(of:)``.
     ///
     /// - Parameter next: Returns the next piece, never empty; `nil` at the end. Its errors are
     ///   rethrown.
-    /// - Throws: As ``init(of:)``.
     package init(pieces next: () throws -> [UInt8]?) throws {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }

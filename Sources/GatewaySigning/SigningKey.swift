@@ -8,7 +8,6 @@ package struct SigningKey: Sendable {
 
     /// The RFC 7638 SHA-256 thumbprint of the public key, in base64url: 43 letters.
     package var kid: String { publicKey.kid }
-    /// The signature algorithm of the key.
     package var algorithm: SigningAlgorithm { key.kind == .p256 ? .es256 : .edDSA }
     /// The raw public key: the Ed25519 point, or x and y of the P-256 point, 32 bytes each.
     var publicBytes: [UInt8] { Array(key.numbers.joined()) }
@@ -20,9 +19,7 @@ package struct SigningKey: Sendable {
         publicKey = try VerificationKey(key)
     }
 
-    /// Generates a key.
-    ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory or entropy.
+    /// Generates a key. Throws ``SigningError`` (`cryptoFailed`) without memory or entropy.
     package init(generating algorithm: SigningAlgorithm = .edDSA) throws(SigningError) {
         guard let key = EVPKey.generate(algorithm) else {
             throw SigningError(.cryptoFailed, "no \(algorithm.rawValue) key could be generated")
@@ -30,9 +27,8 @@ package struct SigningKey: Sendable {
         try self.init(key)
     }
 
-    /// Reads an unencrypted private key in PEM, PKCS#8 or older.
-    ///
-    /// - Throws: ``SigningError`` (`keyUnsupported`) for anything but Ed25519 and P-256.
+    /// Reads an unencrypted private key in PEM, PKCS#8 or older. Throws ``SigningError``
+    /// (`keyUnsupported`) for anything but Ed25519 and P-256.
     package init(pem: [UInt8]) throws(SigningError) {
         guard let key = EVPKey.privateKey(pem: pem) else {
             throw SigningError(
@@ -41,17 +37,14 @@ package struct SigningKey: Sendable {
         try self.init(key)
     }
 
-    /// Reads a private key from a PEM file.
-    ///
-    /// - Throws: ``SigningError``: `fileFailed` when the file cannot be read, `keyUnsupported` when
-    ///   it contains no key.
+    /// Reads a private key from a PEM file. Throws ``SigningError``: `fileFailed` when the file
+    /// cannot be read, `keyUnsupported` when it contains no key.
     package init(contentsOf path: String) throws(SigningError) {
         try self.init(pem: try PrivateFile.read(path, bytesMax: EVPKey.pemBytesMax))
     }
 
-    /// Returns the private key as unencrypted PKCS#8 PEM.
-    ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
+    /// Returns the private key as unencrypted PKCS#8 PEM. Throws ``SigningError`` (`cryptoFailed`)
+    /// when OpenSSL is out of memory.
     package func pem() throws(SigningError) -> [UInt8] {
         guard let text = key.privatePEM else {
             throw SigningError(.cryptoFailed, "the private key could not be written as PEM")
@@ -59,9 +52,8 @@ package struct SigningKey: Sendable {
         return text
     }
 
-    /// Writes the key to a file of mode 0600, atomically and durably.
-    ///
-    /// - Throws: ``SigningError`` (`fileFailed`).
+    /// Writes the key to a file of mode 0600, atomically and durably. Throws ``SigningError``
+    /// (`fileFailed`).
     package func save(to path: String) throws(SigningError) {
         try PrivateFile.replace(path, with: try pem())
     }

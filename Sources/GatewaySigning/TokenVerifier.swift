@@ -59,7 +59,6 @@ package final class VerifiedToken: Sendable {
 
 /// Verifies bearer tokens (RFC 7519) according to a policy.
 package struct TokenVerifier: Sendable {
-    /// The policy to verify by.
     package let policy: TokenPolicy
     private let limits: Limits
 

@@ -30,9 +30,8 @@ package struct VerificationKey: Sendable {
         "Ed25519, P-256, or RSA of \(RSANumbers.modulusBits.lowerBound) to "
         + "\(RSANumbers.modulusBits.upperBound) bits"
 
-    /// Reads a public key in PEM (SubjectPublicKeyInfo); its `kid` is its thumbprint.
-    ///
-    /// - Throws: ``SigningError`` (`keyUnsupported`) for anything but ``kinds``.
+    /// Reads a public key in PEM (SubjectPublicKeyInfo); its `kid` is its thumbprint. Throws
+    /// ``SigningError`` (`keyUnsupported`) for anything but ``kinds``.
     package init(pem: [UInt8]) throws(SigningError) {
         guard let key = EVPKey.publicKey(pem: pem) else {
             throw SigningError(
@@ -102,9 +101,9 @@ package struct VerificationKey: Sendable {
         try self.init(key, kid: kid, algorithms: algorithms)
     }
 
-    /// Returns whether `signature`, in JWS form, is a valid signature of `message` by this key with
-    /// `algorithm`, which is the first of ``algorithms`` by default. A malformed signature is not
-    /// valid, and no signature is with an algorithm that is not one of ``algorithms``.
+    /// Returns whether `signature`, in JWS form, is this key's valid signature of `message` with
+    /// `algorithm`, by default the first of ``algorithms``. Returns false for a malformed signature
+    /// and for an algorithm that is not one of ``algorithms``.
     package func verify(
         _ signature: [UInt8], over message: some Collection<UInt8>,
         with algorithm: VerificationAlgorithm? = nil
@@ -123,9 +122,8 @@ package struct VerificationKey: Sendable {
         return object
     }
 
-    /// The public key in PEM (SubjectPublicKeyInfo).
-    ///
-    /// - Throws: ``SigningError`` (`cryptoFailed`) when OpenSSL is out of memory.
+    /// The public key in PEM (SubjectPublicKeyInfo). Throws ``SigningError`` (`cryptoFailed`) when
+    /// OpenSSL is out of memory.
     package func pem() throws(SigningError) -> [UInt8] {
         guard let text = key.publicPEM else {
             throw SigningError(.cryptoFailed, "the public key could not be written as PEM")

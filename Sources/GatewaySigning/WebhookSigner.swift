@@ -12,10 +12,8 @@ package struct WebhookSigner: Sendable {
 
     private let keys: [SigningKey]
 
-    /// Creates a signer with the two keys of a rotation, or with a single key.
-    ///
-    /// - Throws: ``SigningError``: `limitExceeded` for no key and for more than ``keysMax``,
-    ///   `keyUnsupported` for one that is not Ed25519.
+    /// Creates a signer with one key, or with the two of a rotation. Throws ``SigningError``:
+    /// `limitExceeded` for another number of keys, `keyUnsupported` for one that is not Ed25519.
     package init(_ keys: [SigningKey]) throws(SigningError) {
         guard (1...Self.keysMax).contains(keys.count) else {
             throw SigningError(

@@ -1,15 +1,14 @@
 import Foundation
 import GatewayCore
 
-/// Computes the 64-bit fingerprint that indexes an event: a hash of its name with a key of
-/// this database.
+/// Computes the 64-bit fingerprint that indexes an event: a hash of its name with the database's
+/// key.
 ///
 /// Event names are long and arrive in random order. If they were indexed directly, each new row
 /// would modify a page of an index larger than the log itself; a number keeps that index small.
 /// Rows found by it are compared in full, so that a collision costs only a comparison, and without
 /// the key no one can create many colliding names deliberately.
 struct EventFingerprint: Sendable {
-    /// The length of a key, bytes.
     static let keyBytes = 16
 
     private let hash: SipHash

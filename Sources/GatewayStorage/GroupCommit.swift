@@ -215,7 +215,7 @@ final class GroupCommit: Sendable {
         do {
             outcome = try transact(jobs, size: &size)
         } catch {
-            // What is known of the disk is seen by whoever hears of the failure.
+            // First: the callers of failed jobs may read the state of the disk at once.
             let isOfDisk = !error.isOfCluster
             if isOfDisk { noteRefusal(bytes: size) }
             for job in jobs { job.fail(error) }

@@ -12,7 +12,6 @@ package struct PushClientRow: Sendable, Equatable {
     }
 }
 
-/// One push attempt with its result.
 package struct PushAttemptRow: Sendable, Equatable {
     /// The number of the attempt; 0 before it is stored.
     package let number: Int64

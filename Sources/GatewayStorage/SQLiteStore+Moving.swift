@@ -14,12 +14,12 @@ extension SQLiteStore {
         }
     }
 
-    /// Returns everything that the store has as the operations that make an equal one out of an empty
-    /// one whose log begins at this floor.
+    /// Calls `body` with the operations that turn an empty store, whose log begins at this floor,
+    /// into an equal one.
     ///
     /// - Parameters:
     ///   - attributes: Returns the attributes of a registration.
-    ///   - body: Called with portions, and with the last sequence up to each.
+    ///   - body: Called with each portion, and the last sequence up to its end.
     package func operations(
         attributes: (RegistrationRow) throws -> [String: [String]],
         _ body: (_ operations: [StoreOperation], _ head: UInt64) throws -> Void

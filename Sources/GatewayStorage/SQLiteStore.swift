@@ -9,7 +9,6 @@ import Synchronization
 /// transaction. When a caller gets its result, the data is on disk (write-ahead log, `FULL` sync).
 /// Payloads are opaque bytes here. Safe to use concurrently from any task.
 package final class SQLiteStore: Sendable {
-    /// The length of `secret`, bytes.
     package static let secretBytes = 32
     /// The name of the database file in the data directory.
     static let fileName = "store.sqlite"
@@ -38,7 +37,7 @@ package final class SQLiteStore: Sendable {
     let mark = Mutex<LogMark?>(nil)
     private let lock: DirectoryLock?
 
-    /// Removes the store in a directory, which nobody has open.
+    /// Removes the store in a directory. No process may have it open.
     package static func remove(from directory: String) throws {
         try StoreFiles(directory: directory).remove()
     }
@@ -54,8 +53,7 @@ package final class SQLiteStore: Sendable {
     ///
     /// - Parameters:
     ///   - opening: Whether a database is expected to exist.
-    ///   - replication: What makes writes durable for the other stores of a cluster; `nil` without
-    ///     others.
+    ///   - replication: Makes writes durable for the other stores of a cluster; `nil` outside one.
     ///   - observer: Called on the writer's thread after each transaction.
     ///   - onRejection: Called on the writer's thread when a transaction fails as a whole.
     /// - Throws: `StoreError.alreadyInUse`, `newerVersion`, `missing`, `corrupt` or `unavailable`.
@@ -127,8 +125,6 @@ package final class SQLiteStore: Sendable {
     }
 
     /// Creates a store in memory, for tests; its content is lost with the value.
-    ///
-    /// The parameters are those of `init(directory:configuration:observer:)`.
     package convenience init(
         inMemory configuration: StoreConfiguration, replication: (any StoreReplication)? = nil,
         observer: @escaping @Sendable (CommitStats) -> Void = { _ in }
@@ -183,8 +179,7 @@ package final class SQLiteStore: Sendable {
         )
     }
 
-    /// The highest sequence on disk; 0 when nothing was ever accepted. Unchanged when rows are
-    /// pruned.
+    /// The highest sequence on disk, even if its row was pruned; 0 when nothing was accepted.
     package var head: UInt64 { commits.figures.head }
 
     /// The highest sequence ever pruned; 0 at first. The log contains `floor + 1 ... head`.
@@ -230,8 +225,8 @@ package final class SQLiteStore: Sendable {
         try await write(for: lane, cost: cost, freesSpace: freesSpace, isLocal: false, job)
     }
 
-    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does, in a store of a cluster: what it writes
-    /// came from another store, or concerns this one only, so that no other repeats it.
+    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does, in a store of a cluster: what it
+    /// writes came from another store, or concerns this one only, so that no other repeats it.
     package func writeLocally<T: Sendable>(
         cost: Int, _ job: @escaping @Sendable (inout StoreTransaction) throws -> T
     ) async throws -> Committed<T> {
@@ -257,7 +252,7 @@ package final class SQLiteStore: Sendable {
         var value: T?
     }
 
-    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does; returns the head of the log after the
+    /// Runs `job` as ``write(for:cost:freesSpace:_:)`` does; returns the log's head after the
     /// commit.
     private func submit(
         _ lane: WriterLane, cost: Int, freesSpace: Bool, isLocal: Bool,

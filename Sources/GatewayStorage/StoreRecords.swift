@@ -7,8 +7,7 @@ package enum LogEntryType: Int, Sendable {
     case catalog = 2
     /// A reload requested by an operator.
     case reload = 3
-    /// The removal of an app: its catalogs and registrations are deleted, and its earlier rows no
-    /// longer apply.
+    /// The removal of an app: its catalogs and registrations are deleted, its earlier rows void.
     case removal = 4
     /// A start of Live Activities.
     case start = 5
@@ -20,7 +19,6 @@ package struct LogRow: Sendable, Equatable {
     package let sequence: UInt64
     /// The bundle id of the app that the row belongs to.
     package let app: String
-    /// The type of the payload.
     package let type: LogEntryType
     /// The source of the event, for rows that `event(app:source:id:)` must find; otherwise `nil`.
     package let source: String?
@@ -90,7 +88,6 @@ package struct RegistrationRow: Sendable, Equatable {
     }
 }
 
-/// One page of a listing of registrations.
 package struct RegistrationPage: Sendable {
     /// The registrations, ordered by client id (as bytes).
     package let rows: [RegistrationRow]

@@ -18,7 +18,7 @@ package protocol StoreReplication: Sendable {
     ///   - operations: What the transaction did, in order.
     ///   - head: The last sequence with it.
     /// - Returns: The position in the log of the cluster, which the store records with them.
-    /// - Throws: `StoreError.notLeading` if nothing was appended, `unconfirmed` if that is not known.
+    /// - Throws: `StoreError.notLeading` if nothing was appended, `unconfirmed` if that is unknown.
     func append(_ operations: [StoreOperation], head: UInt64) throws(StoreError) -> Data
 
     /// The store did not commit what was appended last: it must repeat it like the other stores.
@@ -27,7 +27,6 @@ package protocol StoreReplication: Sendable {
 
 /// The keys of a store, which it keeps.
 package struct StoreSecrets: Sendable {
-    /// The number of bytes of all keys.
     package static let byteCount = SQLiteStore.secretBytes + EventFingerprint.keyBytes
 
     /// See ``SQLiteStore/secret``.
@@ -52,12 +51,12 @@ extension SQLiteStore {
 }
 
 extension StoreTransaction {
-    /// Repeats what another store did in one transaction, if this store's position is that before it.
+    /// Repeats another store's transaction, if this store is at the position before it.
     ///
     /// - Parameters:
-    ///   - position: The position of the store with it.
+    ///   - position: The position of the store after the transaction.
     ///   - previous: The position before it.
-    /// - Returns: Whether the position was that: else this store has it already, or lacks more.
+    /// - Returns: Whether it was at `previous`; if not, it is ahead of that or lacks more.
     package mutating func repeatOperations(
         _ operations: [StoreOperation], to position: Data, from previous: Data
     ) throws -> Bool {

@@ -1,9 +1,9 @@
 import Foundation
 
 extension StoreTransaction {
-    /// Repeats an operation of another store, to which this one was equal before it.
+    /// Repeats an operation of another store, to which this one was equal before the operation.
     ///
-    /// - Throws: `StoreError.corrupt` if the log does not go on where this store's ends;
+    /// - Throws: `StoreError.corrupt` if the operation does not continue this store's log;
     ///   `unavailable` if the disk refuses.
     package mutating func repeatOperation(_ operation: StoreOperation) throws {
         switch operation {

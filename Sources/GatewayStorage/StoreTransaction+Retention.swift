@@ -12,7 +12,7 @@ extension StoreTransaction {
     /// Removes the oldest rows of the log: those accepted before `acceptedBefore`, and those beyond
     /// the newest `keepRows`. Stops at the first row to be kept, so that the rest has no gaps.
     ///
-    /// Catalogs are removed with the rows that announced them, except for each app the one in force
+    /// Catalogs are removed with the rows that announced them, except each app's catalog in force
     /// at the oldest remaining row. The freed space is gradually returned to the file system.
     ///
     /// - Parameters:

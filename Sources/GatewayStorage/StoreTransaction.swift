@@ -34,7 +34,7 @@ package struct StoreTransaction: ~Copyable {
     /// The reason why this transaction can no longer be committed; `nil` if it can.
     private(set) var failure: StoreError?
 
-    /// What the jobs did, for the other stores of a cluster; `nil` without others.
+    /// The operations of the jobs, for the other stores of a cluster; `nil` without others.
     private(set) var operations: [StoreOperation]?
     /// The author of the current job's changes.
     private var author = StoreAuthor.ordinary

@@ -2,7 +2,6 @@ import COpenSSL
 import Foundation
 
 extension DevelopmentCertificates {
-    /// A certificate as PEM text.
     static func pem(_ certificate: PEMCertificate) throws(TLSError) -> [UInt8] {
         try pem { PEM_write_bio_X509($0, certificate.pointer) }
     }

@@ -6,11 +6,11 @@ import NIOPosix
 /// to it while it works for one of them.
 ///
 /// OpenSSL sees one `BIO` that never blocks: a read consumes the ciphertext lent by `begin`, a
-/// write appends to `output`. Input that OpenSSL cannot use yet stays in its own per-connection
-/// buffer (it reads a record's header, then its body), so that nothing has to stay here and an idle
-/// connection costs no buffer of ours. One rule makes sharing safe: every use starts with `begin`
-/// on an empty wire and ends with `finish`, whatever happened in between, and no code but OpenSSL
-/// runs meanwhile. Otherwise one connection's alert would leave on another's socket.
+/// write appends to `output`. OpenSSL keeps an incomplete record in its own buffer for the
+/// connection, so an idle connection costs no buffer of ours. One rule makes sharing safe: every
+/// use starts with `begin` on an empty wire and ends with `finish`, whatever happened in between,
+/// and no code but OpenSSL runs meanwhile. Otherwise one connection's alert would leave on
+/// another's socket.
 final class MemoryBIO {
     /// The state that the C callbacks use: plain memory, without reference counting.
     struct State {
@@ -163,12 +163,11 @@ final class MemoryBIO {
     }
 }
 
-/// The balance of a connection's records.
+/// The charge for a connection's records: the same for each record, 16 times as much for a key
+/// update.
 ///
-/// Every record costs the same when its header has arrived; a key update costs much more. A record
-/// with content gives back twice what a record costs. So content pays for its own records, however
-/// small or padded they are, and only a peer that sends many records without content runs out of
-/// units.
+/// A record with content gives back twice what a record costs, however small or padded it is. Only
+/// a peer that sends many records without content runs out of units.
 extension MemoryBIO {
     /// Charges the connection that uses the wire for a part of a record, as OpenSSL reports it to a
     /// message callback.

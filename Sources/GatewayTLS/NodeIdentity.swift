@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// The key with which the nodes of a cluster prove to each other that they are nodes, and its
-/// certificate: both follow from a secret that only nodes have, and are the same on each of them. No
-/// authority issues them, and no clock decides on them.
+/// The key and certificate by which the nodes of a cluster recognise each other. Both are derived
+/// from the cluster's secret, so all nodes have the same. No authority issues them, and they do not
+/// expire.
 package struct NodeIdentity: Sendable {
     /// The name in the certificate.
     package static let name = "node.timeline.internal"
@@ -13,9 +13,7 @@ package struct NodeIdentity: Sendable {
     /// In PEM.
     package let key: [UInt8]
 
-    /// Makes the identity.
-    ///
-    /// - Throws: ``TLSError`` (`engine`).
+    /// Throws ``TLSError`` (`engine`).
     package init(secret: [UInt8]) throws(TLSError) {
         guard
             let pointer = EVP_PKEY_new_raw_private_key(
@@ -38,9 +36,7 @@ package struct NodeIdentity: Sendable {
         self.key = try DevelopmentCertificates.pem(key)
     }
 
-    /// Returns the context of a port for nodes only.
-    ///
-    /// - Throws: ``TLSError``.
+    /// Returns the TLS context of a port for nodes only.
     package func context() throws(TLSError) -> TLSContext {
         let certificate = PEMSource.text(String(decoding: certificate, as: UTF8.self))
         var settings = TLSContextSettings()

@@ -5,7 +5,6 @@ import Foundation
 package enum PEMSource: Sendable {
     /// A file, read when the context is built.
     case file(String)
-    /// Text in memory.
     case text(String)
 
     /// The largest file that is read; a chain of ten certificates has about 20 KiB.
@@ -21,10 +20,8 @@ package enum PEMSource: Sendable {
         }
     }
 
-    /// Reads the source once, and returns its text after checking that all its certificates are
-    /// valid PEM.
-    ///
-    /// - Throws: ``TLSError``: `fileUnreadable`, `notPEM` or `engine`.
+    /// Reads the source once, and returns its text if all its certificates are valid PEM. Throws
+    /// ``TLSError``: `fileUnreadable`, `notPEM` or `engine`.
     package func certificateText() throws(TLSError) -> [UInt8] {
         let bytes = try bytes()
         _ = try certificates(in: bytes)

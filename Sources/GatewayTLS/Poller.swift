@@ -1,11 +1,9 @@
 import CLinux
 import Glibc
 
-/// Waits on one thread until descriptors are ready, by epoll(7). Other threads may change what it
-/// waits for, and wake it.
-///
-/// What to wait for is a mask of epoll_ctl(2). Waiting allocates nothing: the events come in memory
-/// of the caller.
+/// Waits on one thread until descriptors are ready, by epoll(7). Other threads may change the masks
+/// that it waits for (epoll_ctl(2)), and wake it. Waiting allocates nothing: the caller provides
+/// the memory for the events.
 package final class Poller: Sendable {
     /// The token of the event that `wake` causes; no descriptor may have it.
     package static let wakeToken = UInt64.max
@@ -14,10 +12,8 @@ package final class Poller: Sendable {
     /// An event descriptor; signalled to end a wait.
     private let alarm: Int32
 
-    /// A poller that waits for `wake` alone.
-    ///
-    /// - Parameter purpose: The use of the poller, for the error's message.
-    /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
+    /// Creates a poller that waits for `wake` alone; `purpose` names its use in the error's
+    /// message. Throws `TLSError` (`engine`) when the kernel provides no descriptors.
     package init(for purpose: String) throws(TLSError) {
         poll = epoll_create1(Int32(EPOLL_CLOEXEC))
         alarm = eventfd(0, Int32(EFD_CLOEXEC))

@@ -19,9 +19,7 @@ struct ReadPass: Sendable {
     /// The reason why no more can be read; `nil` while more may come.
     private(set) var end: End?
 
-    /// Lends `input` to OpenSSL and collects the outcome.
-    ///
-    /// - Parameter budget: The peer's budget for records without content.
+    /// Lends `input` to OpenSSL and collects the outcome. `budget` limits records without content.
     mutating func run(
         with ssl: OpaquePointer, on wire: MemoryBIO, input: ByteBuffer,
         allocator: ByteBufferAllocator, _ budget: inout InputBudget, _ rate: InputBudget.Rate

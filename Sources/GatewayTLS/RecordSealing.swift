@@ -37,9 +37,9 @@ enum RecordSealing {
         return true
     }
 
-    /// Seals `plaintext`; the records are in the wire's output. Our BIO never blocks, so a write is
-    /// accepted whole or fails for good. `SSL_get_error` is therefore never called and the thread's
-    /// error queue need not be emptied for it, which would cost up to a tenth of the sealing.
+    /// Seals `plaintext` into the wire's output. Our BIO never blocks, so a write is accepted whole
+    /// or fails for good: `SSL_get_error` is never called, and the thread's error queue need not be
+    /// emptied for it, which would cost up to a tenth of the sealing.
     @inline(__always)
     static func seal(_ plaintext: UnsafeRawBufferPointer, _ ssl: OpaquePointer) -> Bool {
         var written = 0

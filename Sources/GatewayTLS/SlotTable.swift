@@ -21,7 +21,6 @@ struct SlotTable<Occupant: AnyObject> {
         return token(at: UInt32(clamping: places.count - 1))
     }
 
-    /// Returns the token of a place's occupant.
     func token(at place: UInt32) -> UInt64 {
         UInt64(places[Int(place)].serial) << 32 | UInt64(place)
     }

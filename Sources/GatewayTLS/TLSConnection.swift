@@ -4,8 +4,8 @@ import Glibc
 /// A TLS connection that passes from one owner to the next: its socket, and OpenSSL's object or the
 /// record layer that replaces it.
 ///
-/// It begins in `TLSAcceptor`, and goes from there into a channel, behind a `TLSServerHandler`, or to
-/// the `TLSStreams` of an event loop. Parts that no owner has taken are freed with it.
+/// A `TLSAcceptor` makes it and hands it to a channel, behind a `TLSServerHandler`, or to the
+/// `TLSStreams` of an event loop. Parts that no owner has taken are freed with it.
 // Sound: it has one owner at a time, on one thread; who hands it on touches it no more.
 package final class TLSConnection: @unchecked Sendable {
     /// OpenSSL's object; `nil` once it has been taken or is no longer needed.
@@ -117,9 +117,8 @@ package final class TLSConnection: @unchecked Sendable {
     /// OpenSSL's object is gone.
     package var peerCertificateUserID: String? { ssl.flatMap { PeerCertificate.userID(of: $0) } }
 
-    /// Replaces OpenSSL's object with a record layer, if that can take over.
-    ///
-    /// From here on only `TLSStreams` can use the connection.
+    /// Replaces OpenSSL's object with a record layer, if that can take over. Afterwards only
+    /// `TLSStreams` can use the connection.
     package func becomeStream() {
         guard layer == nil, let ssl, let secrets, let wire = MemoryBIO.ofThread(),
             let expander = wire.expander, let next = RecordLayer(of: ssl, secrets.pointee)

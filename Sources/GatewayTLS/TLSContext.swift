@@ -222,7 +222,6 @@ struct ALPNList {
     private static let place = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL, 0, nil, nil, nil, nil)
 
-    /// Restricts this connection to HTTP/1.1.
     static func restrictToHTTP1(_ ssl: OpaquePointer) {
         // Any value but null is a mark; it is never dereferenced.
         SSL_set_ex_data(ssl, place, UnsafeMutableRawPointer(bitPattern: 1))

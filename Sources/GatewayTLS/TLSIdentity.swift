@@ -12,9 +12,9 @@ package final class TLSIdentity: Sendable {
     /// The context for a connection accepted now.
     package var current: TLSContext { held.withLock { $0 } }
 
-    /// Uses `context` for connections from now on. Tickets issued under the old one no longer
-    /// resume: each context has its own ticket keys by default, so that removing a client CA takes effect at
-    /// once.
+    /// Uses `context` for new connections. Tickets issued under the old context no longer resume,
+    /// because each context has its own ticket keys by default: removing a client CA takes effect
+    /// at once.
     package func replace(with context: TLSContext) {
         held.withLock { $0 = context }
     }

@@ -4,16 +4,15 @@ import NIOCore
 /// TLS for one connection whose handshake is done.
 ///
 /// Must be the first handler of the pipeline that writes: it treats every outbound byte as
-/// plaintext of its connection. It is bound to the channel's event loop; all members are used on
-/// that loop only.
+/// plaintext of its connection. All members are used on the channel's event loop only.
 ///
 /// Per connection it keeps OpenSSL's object and this one, nothing else: ciphertext is lent to
-/// OpenSSL through a wire that the connections of a thread share (`MemoryBIO`). For an event stream
-/// even that is too much: `TLSStream` begins with the figures.
+/// OpenSSL through a wire that the connections of a thread share (`MemoryBIO`). `TLSStream` says
+/// what an event stream saves without them.
 ///
 /// It fires `ChannelEvent.inputClosed` when the peer has ended its side, by `close_notify` or by
-/// TCP alone (`inputTruncated` is set then), if the channel allows half closure; and `errorCaught`
-/// with a `TLSError` when the peer breaks the protocol. After an error this handler closes the
+/// TCP alone (`inputTruncated` is set then), if the channel allows half closure. It fires
+/// `errorCaught` with a `TLSError` when the peer breaks the protocol, and then closes the
 /// connection.
 package final class TLSServerHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
@@ -21,7 +20,6 @@ package final class TLSServerHandler: ChannelDuplexHandler {
     package typealias OutboundIn = IOData
     package typealias OutboundOut = ByteBuffer
 
-    /// The phase of a connection.
     enum Phase {
         /// In a pipeline whose channel is not active yet. To `open` when it becomes active.
         case idle

@@ -40,10 +40,9 @@ package struct TLSServerSettings: Sendable {
     /// Whether HTTP/2 is offered, if the context has it; a listener that does not speak HTTP/2 must
     /// not choose it.
     package var offersHTTP2 = true
-    /// Returns the protocol by which a peer states the addresses of its clients; `nil` for a peer that
-    /// is not a trusted proxy. Called on a thread that accepts connections, with the four or sixteen
-    /// bytes of the peer's IP address, which are valid until it returns. `nil` where no proxy is
-    /// trusted.
+    /// Returns the protocol by which a trusted proxy states the addresses of its clients; `nil` for
+    /// any other peer. Called on an accepting thread with the 4 or 16 bytes of the peer's IP
+    /// address, valid until it returns. The property is `nil` where no proxy is trusted.
     package var proxyProtocol: (@Sendable (_ peer: UnsafeRawBufferPointer) -> ProxyProtocol?)?
     /// The counters of this listener.
     package var counters: TLSCounters

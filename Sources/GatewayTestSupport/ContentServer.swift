@@ -5,10 +5,10 @@ import WidgetModel
 /// The backends of apps that say what Live Activities show, with another language's TLS and HTTP:
 /// at some paths they do what none should.
 package final class ContentServer: Sendable {
-    /// Prints each question with its path. `/moved` answers with a redirect to
-    /// `/good`, `/endless` without end, `/drip` a byte at a time, `/silent` never, `/status` with
-    /// 500, `/invalid` with half of a document and `/large` with too much; everything else with the
-    /// number of the hero, and whom it is for.
+    /// Prints each question with its path. Answers with the number of the hero, and whom it is for,
+    /// but `/moved` redirects to `/good`, `/endless` never ends, `/drip` sends a byte at a time,
+    /// `/silent` never answers, `/status` answers 500, `/invalid` half of a document and `/large`
+    /// too much.
     private static let handler = """
             def do_POST(self):
                 path, asked = self.path, json.loads(self.body())
@@ -36,14 +36,11 @@ package final class ContentServer: Sendable {
 
     private let server: PythonServer
     private let folder: String
-    /// Its port.
     package var port: Int64 { server.port }
     /// How often each hero has changed.
     private let numbers = Mutex<[String: Int64]>([:])
 
-    /// Starts it, with its files in `folder`.
-    ///
-    /// - Parameter host: An address of this machine.
+    /// Starts the server at `host`, an address of this machine, with its files in `folder`.
     package init(
         in folder: String, certificate: String, key: String, host: String = "127.0.0.1"
     ) throws {
@@ -56,9 +53,8 @@ package final class ContentServer: Sendable {
     /// The number of a hero, which rises with each change.
     package func number(of hero: String) -> Int64 { numbers.withLock { $0[hero] ?? 0 } }
 
-    /// Raises the number of a hero, and returns it once the sources answer with it.
-    ///
-    /// - Parameter ends: Whether the hero's activities end with it.
+    /// Raises the number of a hero, and returns it once the sources answer with it. If `ends`, the
+    /// hero's activities end with it.
     package func raise(_ hero: String, ends: Bool) throws -> Int64 {
         let number = number(of: hero) + 1
         let answer: JSONValue = [

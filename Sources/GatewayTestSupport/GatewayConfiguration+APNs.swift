@@ -6,11 +6,8 @@ extension GatewayConfiguration {
     /// The team of the simulated APNs.
     package static let team = "TEAM123456"
 
-    /// Starts a simulated APNs.
-    ///
-    /// - Parameters:
-    ///   - keys: The ids of the team's keys; each key is written to `ID.p8`.
-    ///   - faults: The occasional faults.
+    /// Starts a simulated APNs with occasional `faults`. `keys` are the ids of the team's keys;
+    /// each key is written to `ID.p8`.
     package func startAPNs(
         keys: [String] = ["KEY1234567"], faults: [PushFault] = [], seed: UInt64 = 1
     ) throws -> APNsServer {
@@ -36,13 +33,8 @@ extension GatewayConfiguration {
             + " environment: production\(more) }"
     }
 
-    /// Writes the file, at first or anew, for pushes through an APNs on this machine.
-    ///
-    /// - Parameters:
-    ///   - sections: The apps' parts.
-    ///   - port: The port of that APNs.
-    ///   - options: Further lines of `push`.
-    ///   - lines: Further lines.
+    /// Writes the file, for pushes through an APNs at `port` of this machine. `sections` are the
+    /// apps' parts, `options` further lines of `push`, and `lines` further lines.
     package func writePush(
         _ sections: [String], port: Int, options: [String] = [], also lines: [String] = []
     ) throws {

@@ -9,11 +9,8 @@ package struct GatewayConfiguration: Sendable {
     package let certificates: DevelopmentCertificates
     package var file: String { folder + "/gateway.yaml" }
 
-    /// Makes certificates and writes the file.
-    ///
-    /// - Parameters:
-    ///   - folder: The directory; a new temporary one when `nil`.
-    ///   - lines: Lines of configuration beside those of ``write(_:)``.
+    /// Makes certificates and writes the file, with `lines` beside those of ``write(_:)``. By
+    /// default the folder is a new temporary one.
     package init(in folder: String? = nil, _ lines: [String] = []) throws {
         let folder = try folder ?? GatewayProcess.temporaryDirectory()
         self.folder = folder

@@ -1,9 +1,7 @@
 import Foundation
 
-/// The real daemon, as a process of its own.
-///
-/// Killed when this value goes, and at the latest when this process exits, so that a failed test
-/// leaves nothing running.
+/// The real daemon, as a process of its own. It is killed when this value goes, and at the latest
+/// when this process exits, so that a failed test leaves nothing running.
 package final class GatewayProcess: TestGateway, @unchecked Sendable {
     // Sound: `child` and `address` are touched only while `lock` is held; the rest never changes.
     private let lock = NSLock()
@@ -88,10 +86,8 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
         throw TestFailure("the daemon did not get ready:\n\(standardErrorTail)")
     }
 
-    /// Waits until a daemon that was launched accepts connections.
-    ///
-    /// - Returns: `false` when it ended before, or was not ready in time. Where its output ended, so
-    ///   has it; see ``exit``.
+    /// Waits until a daemon that was launched accepts connections. Returns `false` when it ended
+    /// before (see ``exit``), or was not ready in time.
     package func waitUntilReady(seconds: Double = Patience.seconds) -> Bool {
         lock.withLock {
             let deadline = ContinuousClock.now + .seconds(seconds)

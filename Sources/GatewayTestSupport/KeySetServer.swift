@@ -20,9 +20,7 @@ package final class KeySetServer: Sendable {
     /// Its port on `localhost`.
     package var port: Int64 { server.port }
 
-    /// Starts it, with its files in `folder`.
-    ///
-    /// - Parameter port: The port; by default a free one.
+    /// Starts the server, with its files in `folder`. By default its port is a free one.
     package init(
         in folder: String, _ certificates: DevelopmentCertificates, keys: [UInt8], port: Int64 = 0
     ) throws {
@@ -48,6 +46,5 @@ package final class KeySetServer: Sendable {
         try Data(keys).write(to: URL(filePath: file), options: .atomic)
     }
 
-    /// Ends it.
     package func stop() { server.stop() }
 }

@@ -31,10 +31,9 @@ extension GatewayProcess {
 
     /// Returns a TCP port of 127.0.0.1 on which nothing listens.
     ///
-    /// It lies below Linux's range for ports of outgoing connections
-    /// (`ip_local_port_range`, from 32768 on), so that no connection made before it is used can
-    /// occupy it. Each process has a hundred numbers of its own, and takes them in turn, so that
-    /// nobody else is given it meanwhile.
+    /// It lies below Linux's range for ports of outgoing connections (`ip_local_port_range`, from
+    /// 32768 on), which could occupy it otherwise. Each process takes a hundred ports of its own in
+    /// turn, so that no other is given the same one meanwhile.
     package static func freePort() throws -> UInt16 {
         for _ in 0..<100 {
             let turn = portTurns.wrappingAdd(1, ordering: .relaxed).newValue % 100

@@ -1,8 +1,7 @@
 import Foundation
 
-/// How long tests wait for what must come: the only limit of a positive wait.
-///
-/// It says when a test gives up, never how fast the gateway has to be.
+/// How long tests wait for what must come: the only limit of a positive wait. It says when a test
+/// gives up, never how fast the gateway has to be.
 package enum Patience {
     /// 120 s times the factor in the environment's `TIMELINE_TEST_PATIENCE`, which is 1 by default.
     package static let seconds =
@@ -15,8 +14,7 @@ package enum Patience {
 }
 
 /// Blocks the thread until a condition holds, looking every 20 ms; for tests that are not `async`.
-///
-/// - Throws: a `TestFailure` that starts with `what` when the patience is over.
+/// Throws a `TestFailure` that starts with `what` when the patience is over.
 package func blockUntil(
     _ what: String, details: () -> String = { "" }, _ condition: () throws -> Bool
 ) throws {
@@ -27,9 +25,8 @@ package func blockUntil(
     }
 }
 
-/// Waits until a condition holds, looking every 20 ms.
-///
-/// - Throws: a `TestFailure` that starts with `what` when the patience is over.
+/// Waits until a condition holds, looking every 20 ms. Throws a `TestFailure` that starts with
+/// `what` when the patience is over.
 nonisolated(nonsending) package func eventually(
     _ what: String, details: () -> String = { "" }, _ condition: () async throws -> Bool
 ) async throws {

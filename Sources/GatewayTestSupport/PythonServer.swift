@@ -75,6 +75,5 @@ package final class PythonServer: Sendable {
         }
     }
 
-    /// Ends it.
     package func stop() { program.kill() }
 }

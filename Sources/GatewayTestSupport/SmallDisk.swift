@@ -13,9 +13,7 @@ package final class SmallDisk: Sendable {
         return (try? SmallDisk(megabytes: 1)) != nil
     }
 
-    /// Mounts one.
-    ///
-    /// - Throws: ``TestFailure`` where nothing may be mounted.
+    /// Mounts one. Throws ``TestFailure`` where nothing may be mounted.
     package init(megabytes: Int) throws {
         path = try GatewayProcess.temporaryDirectory()
         guard mount("tmpfs", path, "tmpfs", 0, "size=\(megabytes)m,mode=700") == 0 else {

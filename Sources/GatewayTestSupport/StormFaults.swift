@@ -3,7 +3,6 @@ import WidgetModel
 
 /// The faults of a group of devices; each fault hits 5 % of their pushes.
 package struct StormFaults: Sendable {
-    /// The group's name.
     package let name: String
     package let behaviours: [PushBehaviour]
 
@@ -42,7 +41,7 @@ package struct StormFaults: Sendable {
             .goAway(reason: "Shutdown", includesThis: true),
         ])
 
-    /// Those of ``connections`` that are over within seconds.
+    /// The faults of ``connections`` that end within seconds.
     package static let passing = StormFaults(
         name: "passing", [.idleTimeout], others: Array(connections.behaviours.suffix(7)))
 
@@ -67,11 +66,8 @@ package struct StormFaults: Sendable {
         self.init(name: reason.rawValue, [reason], others: [])
     }
 
-    /// Returns the behaviours for the pushes to one device token.
-    ///
-    /// - Parameters:
-    ///   - draws: The number of pushes that faults are drawn for; all later ones are accepted.
-    ///   - silentDraws: The number of pushes, of these, that may get no answer.
+    /// Returns the behaviours for the pushes to one device token. Faults are drawn for the first
+    /// `draws`, of which the first `silentDraws` may get no answer; all later pushes are accepted.
     package func script(
         draws: Int = 150, silencesIn silentDraws: Int = .max, _ random: inout SplitMix64
     ) -> [PushBehaviour] {

@@ -5,13 +5,9 @@ package struct TestCertificate: Sendable {
     /// The key's file, `NAME.key` beside it.
     package let key: String
 
-    /// Makes a certificate; without an issuer it is an authority's own.
-    ///
-    /// - Parameters:
-    ///   - subject: Its subject. Default: the name.
-    ///   - alternativeNames: Such as `DNS:localhost,IP:127.0.0.1`.
-    ///   - days: How long it is valid.
-    /// - Throws: ``TestFailure`` with what the command said.
+    /// Makes a certificate; without an issuer it is an authority's own. The default of `subject` is
+    /// the name; `alternativeNames` are such as `DNS:localhost,IP:127.0.0.1`; `days` is how long it
+    /// is valid. Throws ``TestFailure`` with the command's output.
     package init(
         _ name: String, in directory: String, issuer: TestCertificate? = nil,
         subject: String? = nil, alternativeNames: String? = nil, days: Int = 2
@@ -30,9 +26,8 @@ package struct TestCertificate: Sendable {
         try Self.openssl(arguments)
     }
 
-    /// Makes a certificate as Apple makes them for the push service, but of another authority.
-    ///
-    /// - Parameter ca: The authority's certificate, `ca.pem`; its key is `ca.key` beside it.
+    /// Makes a certificate like Apple's for the push service, of the authority whose certificate is
+    /// `ca`, `ca.pem`, with its key `ca.key` beside it.
     package init(pushesFor app: String, ca: String, days: Int = 2) throws {
         try self.init(
             "push", in: GatewayProcess.temporaryDirectory(),
@@ -44,9 +39,7 @@ package struct TestCertificate: Sendable {
         (self.certificate, self.key) = (certificate, key)
     }
 
-    /// Runs `openssl`, and returns its standard output.
-    ///
-    /// - Throws: ``TestFailure`` with what it said.
+    /// Runs `openssl`, and returns its standard output. Throws ``TestFailure`` with that output.
     @discardableResult
     package static func openssl(_ arguments: [String]) throws -> String {
         let (exit, output) = try GatewayProcess.run(arguments, program: "/usr/bin/openssl")

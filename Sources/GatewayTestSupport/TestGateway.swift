@@ -49,7 +49,6 @@ extension TestGateway {
         TestHTTP(url: "http://\(admin)", ca: ca, timeoutSeconds: timeoutSeconds)
     }
 
-    /// Reads the metrics page.
     package func metrics() throws -> MetricsPage {
         MetricsPage(try adminHTTP().request("GET", "/metrics").text)
     }

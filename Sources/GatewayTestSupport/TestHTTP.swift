@@ -2,10 +2,9 @@ import CurlMulti
 import Foundation
 import Synchronization
 
-/// An HTTPS client for tests: one request at a time over one connection, which stays open.
-///
-/// Requests block their thread; from several threads they queue. ``send(_:_:token:headers:body:)``
-/// is the same for tasks.
+/// An HTTPS client for tests: one request at a time over one connection, which stays open. Requests
+/// block their thread; from several threads they queue. ``send(_:_:token:headers:body:)`` is the
+/// same for tasks.
 package final class TestHTTP: Sendable {
     private let client: CurlClient
     private let url: String
@@ -21,13 +20,9 @@ package final class TestHTTP: Sendable {
         client = testClient(ca: ca, version)
     }
 
-    /// Sends a request and returns the whole answer, of any status.
-    ///
-    /// - Parameters:
-    ///   - path: Path and query.
-    ///   - token: Sent as a bearer token.
-    ///   - body: Sent as `application/json` unless `headers` name another content type.
-    /// - Throws: ``TestHTTPError`` when no whole answer came within the client's timeout.
+    /// Sends a request and returns the whole answer, of any status. The `token` is a bearer token;
+    /// the `body` is `application/json` unless `headers` name another content type. Throws
+    /// ``TestHTTPError`` without a whole answer within the client's timeout.
     package func request(
         _ method: String, _ path: String, token: String? = nil,
         headers: [(String, String)] = [], body: String? = nil

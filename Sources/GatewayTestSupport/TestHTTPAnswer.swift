@@ -1,7 +1,6 @@
 import CurlMulti
 import WidgetModel
 
-/// A server's answer.
 package struct TestHTTPAnswer: Sendable {
     /// The status; 0 while none came.
     package var status = 0

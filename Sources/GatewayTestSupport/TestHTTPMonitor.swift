@@ -37,9 +37,8 @@ package final class TestHTTPMonitor<State>: @unchecked Sendable {
     }
 }
 
-/// Runs `body` on `count` threads of their own, with their numbers, and returns when all ended.
-///
-/// - Throws: The first error thrown by any of them, after all of them ended.
+/// Runs `body` on `count` threads of their own, with their numbers. When all have ended, returns,
+/// or throws the first error of any of them.
 package func onThreads(
     _ count: Int, _ body: @escaping @Sendable (Int) throws -> Void
 ) throws {

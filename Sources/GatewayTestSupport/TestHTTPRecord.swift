@@ -2,9 +2,9 @@ import Foundation
 import Synchronization
 import WidgetModel
 
-/// Writes down what servers answered, a JSON object a line, in the file that the environment variable
-/// `TIMELINE_GATEWAY_EXCHANGES` names; without it, nothing. `Deploy/check-api` holds it against the
-/// OpenAPI documents: no test may be answered what they do not know.
+/// Writes what servers answered, a JSON object a line, to the file that the environment variable
+/// `TIMELINE_GATEWAY_EXCHANGES` names; without it, nothing. `Deploy/check-api` compares it with the
+/// OpenAPI documents, which must describe every answer that a test gets.
 enum TestHTTPRecord {
     /// Longer bodies are not written down: they say nothing new.
     private static let bodyBytesMax = 1 << 20

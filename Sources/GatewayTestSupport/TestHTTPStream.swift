@@ -2,10 +2,9 @@ import CurlMulti
 import Foundation
 import WidgetModel
 
-/// A held-open event stream, read on a thread of its own into a queue.
-///
-/// It can be cut at any byte and can stop reading, so that tests do to a server what networks do.
-/// Not reading blocks the thread: over HTTP/2 libcurl would read on from a transfer that is paused.
+/// A held-open event stream, read on a thread of its own into a queue. It can be cut at any byte
+/// and can stop reading, so that tests do to a server what networks do. Not reading blocks the
+/// thread: over HTTP/2 libcurl would read on from a transfer that is paused.
 package final class TestHTTPStream: TransferReceiver {
     /// The next event of a stream.
     package enum Item: Sendable {
@@ -29,12 +28,9 @@ package final class TestHTTPStream: TransferReceiver {
     private let state = TestHTTPMonitor(State())
     private let client: CurlClient
 
-    /// Opens a stream at once, over a connection of its own.
-    ///
-    /// - Parameters:
-    ///   - lastEventID: Sent as `Last-Event-ID`.
-    ///   - cutAtByte: As ``cut(atByte:)``, from the start.
-    ///   - receiveBufferBytes: The socket's receive buffer, for a reader the server soon fills.
+    /// Opens a stream at once, over a connection of its own. `cutAtByte` is as for
+    /// ``cut(atByte:)``, from the start. A small socket buffer, `receiveBufferBytes`, makes a
+    /// reader that the server soon fills.
     package init(
         url: String, ca: String, path: String, token: String?, lastEventID: String? = nil,
         version: TestHTTPVersion = .one, headers: [(String, String)] = [],
@@ -82,7 +78,6 @@ package final class TestHTTPStream: TransferReceiver {
         }
     }
 
-    /// Whether the stream is over.
     package var isOver: Bool { state.update { $0.isOver } }
 
     /// Bytes of the stream read so far.
@@ -104,7 +99,6 @@ package final class TestHTTPStream: TransferReceiver {
         state.update { $0.isReading = false }
     }
 
-    /// Reads again.
     package func resumeReading() {
         state.update { $0.isReading = true }
     }
@@ -118,7 +112,6 @@ package final class TestHTTPStream: TransferReceiver {
         client.close()
     }
 
-    /// Waits for the stream's end.
     package func waitForEnd(seconds: Double = Patience.seconds) -> Bool {
         state.wait(seconds: seconds) { $0.isOver ? true : nil } ?? false
     }

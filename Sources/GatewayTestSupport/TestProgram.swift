@@ -21,10 +21,8 @@ package final class TestProgram: Sendable {
     private let state = TestHTTPMonitor(State())
     private let errorFile: String
 
-    /// Starts a program by its path.
-    ///
-    /// - Parameter environment: Variables set beside this process's own.
-    /// - Throws: ``TestFailure``.
+    /// Starts a program by its path, with `environment` beside this process's own variables. Throws
+    /// ``TestFailure``.
     package init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:]
     ) throws {
@@ -100,9 +98,8 @@ package final class TestProgram: Sendable {
         throw TestFailure("\(name) is not beside this program")
     }
 
-    /// Has every file that is open now closed in the programs that are started: sockets of other
-    /// tests would count against a child's limit of open files, and their peers would never see
-    /// them closed.
+    /// Makes started programs close every file that is open now: sockets of other tests would count
+    /// against a child's limit of open files, and their peers would never see them closed.
     private static func keepOpenFilesFromChildren() {
         let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         for file in open.compactMap({ Int32($0) }) where file > 2 {
@@ -176,9 +173,8 @@ package final class TestProgram: Sendable {
         }.flatMap { $0.map(String.init) }
     }
 
-    /// A line of its standard output, which is waited for, as a JSON object; `nil` when it is none.
-    ///
-    /// - Throws: ``TestFailure`` when there is no such line in time.
+    /// Waits for a line of its standard output and returns it as a JSON object; `nil` when it is
+    /// none. Throws ``TestFailure`` when there is no such line in time.
     package func json(line index: Int) throws -> JSONObject? {
         let line = state.wait(seconds: Patience.seconds) { state -> Substring?? in
             let lines = state.lines

@@ -15,9 +15,7 @@ package struct PollAnswer {
     /// Compact JWS, unverified.
     package let notifications: [String]
 
-    /// Reads an answer.
-    ///
-    /// - Throws: ``TestFailure`` when it is none to a poll.
+    /// Reads the answer to a poll. Throws ``TestFailure`` for any other.
     package init(_ answer: TestHTTPAnswer) throws {
         guard answer.status == 200, let cursor = answer["cursor"]?.stringValue,
             let list = answer["notifications"]?.arrayValue
@@ -37,7 +35,6 @@ extension Cursor {
     }
 }
 
-/// One event in the JSON event format.
 package func event(source: String, id: String, entity: String, key: String) -> JSONValue {
     [
         "specversion": "1.0", "type": "test.changed", "source": .string(source), "id": .string(id),
@@ -75,9 +72,7 @@ package func addresses(pushToken: String?) -> [JSONValue] {
 }
 
 extension TestHTTP {
-    /// Puts a catalog, as YAML, in force.
-    ///
-    /// - Throws: ``TestFailure`` when it is refused.
+    /// Puts a catalog, as YAML, in force. Throws ``TestFailure`` when it is refused.
     package func putCatalog(_ catalog: String, app: String, token: String) throws {
         let answer = try request(
             "PUT", "/v1/apps/\(app)/catalog", token: token,
@@ -96,7 +91,6 @@ extension TestHTTP {
             headers: [("Content-Type", "application/\(type)+json")], body: body.text)
     }
 
-    /// Registers a client.
     package func register(
         _ client: String, app: String, token: String, _ document: JSONValue
     ) throws -> TestHTTPAnswer {

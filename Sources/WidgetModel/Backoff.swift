@@ -29,9 +29,7 @@ package struct Backoff: Sendable, Hashable {
         self.jitter = jitter
     }
 
-    /// Counts a failure and returns the wait before the next attempt.
-    ///
-    /// - Parameter random: 64 bits by chance.
+    /// Counts a failure and returns the wait before the next attempt. `random` is 64 random bits.
     package mutating func failed(random: UInt64) -> Int64 {
         let wait = wait(failures: failures, random: random)
         failures = min(failures + 1, 1_000)
@@ -41,11 +39,8 @@ package struct Backoff: Sendable, Hashable {
     /// The last attempt succeeded: the next failure is the first one again.
     package mutating func succeeded() { failures = 0 }
 
-    /// Returns the wait before the next attempt.
-    ///
-    /// - Parameters:
-    ///   - failures: The number of failures before the last one.
-    ///   - random: 64 bits by chance.
+    /// Returns the wait before the next attempt. `failures` is the number of failures before the
+    /// last one, `random` 64 random bits.
     package func wait(failures: Int, random: UInt64) -> Int64 {
         // 2^20 of any first wait is beyond every longest in use.
         let doublings = Int64(min(max(failures, 0), 20))

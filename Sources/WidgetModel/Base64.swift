@@ -69,7 +69,6 @@ package struct Base64: Sendable {
         }
     }
 
-    /// Returns the text for `bytes`.
     package func string(_ bytes: [UInt8]) -> String {
         String(decoding: encode(bytes), as: UTF8.self)
     }

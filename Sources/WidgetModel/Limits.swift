@@ -48,8 +48,7 @@ public struct Limits: Sendable, Equatable {
     /// The limit of combinations of a change's values at the bindings of one rule.
     public var changeRuleKeysMax = 64
     /// The limit of keys that one change bumps by all rules, including the keys for unset
-    /// parameters; also the limit of keys that any change of an entity would bump by the rules of a
-    /// catalog.
+    /// parameters. A catalog is rejected if the rules of one entity would exceed it.
     public var changeKeysMax = 10_000
     /// The limit of keys that the changes of one request bump.
     public var postKeysMax: Int {

@@ -11,9 +11,8 @@ struct BenchSession {
         (self.settings, self.printsTables) = (settings, printsTables)
     }
 
-    /// Measures `scenarios` in their order. One that fails is noted, and the next one follows.
-    ///
-    /// - Throws: ``Interruption`` alone.
+    /// Measures `scenarios` in their order. A failure is recorded, and the next one follows. Throws
+    /// ``Interruption`` alone.
     mutating func run(_ scenarios: [ScenarioName]) throws {
         var rest = scenarios
         while let first = rest.first {

@@ -28,9 +28,7 @@ struct RunOptions: ParsableArguments {
         )
     }
 
-    /// Runs `body` on these cores.
-    ///
-    /// - Throws: `ExitCode` when a signal stopped it.
+    /// Runs `body` on these cores. Throws `ExitCode` when a signal stopped it.
     func run(on cores: [Int]?, _ body: () throws -> Void) throws {
         if let cores { try Machine.pin(to: cores) }
         do {

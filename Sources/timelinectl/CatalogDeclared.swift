@@ -11,10 +11,8 @@ struct DeclaredOptions: ParsableArguments {
             valueName: "file"))
     var files: [String]
 
-    /// The declarations of all files in one document.
-    ///
-    /// - Throws: `ValidationError` if a file is not the output of a program, or declares something
-    ///   otherwise than another one.
+    /// The declarations of all files in one document. Throws `ValidationError` if a file is not the
+    /// output of a program, or contradicts another one.
     func document() throws -> JSONObject {
         var all: [String: JSONObject] = [:]
         var (widgets, activities): ([JSONValue], [JSONValue]) = ([], [])

@@ -5,11 +5,7 @@ import WidgetModel
 /// where it meets that first, and suggests nothing for commands.
 enum CommandHint {
     /// Returns what is misspelt and what may have been meant; `nil` if every command and option is
-    /// known.
-    ///
-    /// - Parameters:
-    ///   - arguments: The arguments after the name of the program.
-    ///   - root: The program's command.
+    /// known. `arguments` follow the name of the program, whose command is `root`.
     static func text(for arguments: [String], of root: any ParsableCommand.Type) -> String? {
         var command = root
         var names: [String] = []

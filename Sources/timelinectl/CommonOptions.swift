@@ -19,9 +19,8 @@ struct CommonOptions: ParsableArguments {
 
     var form: OutputForm { json ? .json : .text }
 
-    /// A connection to the gateway.
-    ///
-    /// - Throws: `ValidationError` if the gateway's address is not stated.
+    /// A connection to the gateway. Throws `ValidationError` if the gateway's address is not
+    /// stated.
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> AdvisedConnection {
@@ -45,9 +44,7 @@ struct CommonOptions: ParsableArguments {
         }
     }
 
-    /// Requests a document of an app and prints it in the chosen form.
-    ///
-    /// - Parameter path: The path below the app's.
+    /// Requests a document of an app, at a path below the app's, and prints it in the chosen form.
     func show<Document: Decodable>(
         _ path: String, of app: AppOption, text: (Document) -> String
     ) async throws {
@@ -57,9 +54,8 @@ struct CommonOptions: ParsableArguments {
         }
     }
 
-    /// The configuration of a connection to the gateway, with the caller's credentials.
-    ///
-    /// - Throws: `ValidationError` if the gateway's address is not stated.
+    /// The configuration of a connection to the gateway, with the caller's credentials. Throws
+    /// `ValidationError` if the gateway's address is not stated.
     func configuration(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> CurlConnection.Configuration {
@@ -95,9 +91,7 @@ struct AppOption: ParsableArguments {
         help: ArgumentHelp("The app's bundle id (TIMELINE_GATEWAY_APP).", valueName: "bundle-id"))
     var app: String?
 
-    /// The app, if it is stated.
-    ///
-    /// - Throws: `ValidationError` if the stated value is not an app id.
+    /// The app, if it is stated. Throws `ValidationError` if the stated value is not an app id.
     func stated(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> String? {
@@ -106,9 +100,7 @@ struct AppOption: ParsableArguments {
         return app
     }
 
-    /// The app.
-    ///
-    /// - Throws: `ValidationError` if it is not stated.
+    /// The app. Throws `ValidationError` if it is not stated.
     func required(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> String {
@@ -119,10 +111,8 @@ struct AppOption: ParsableArguments {
     }
 }
 
-/// Checks that what a caller stated is an id.
-///
-/// - Parameter owner: What the id is of, with its article.
-/// - Throws: `ValidationError`.
+/// Throws `ValidationError` unless what a caller stated is an id. `owner` is what it names, with an
+/// article.
 func requireID(_ id: String, of owner: String) throws {
     guard Identifier.isValid(id) else {
         throw ValidationError("\(owner) id is 1 to 128 characters of A-Z a-z 0-9 . _ ~ -")

@@ -49,9 +49,8 @@ struct EventOptions: ParsableArguments {
         _ = try attributeValues()
     }
 
-    /// The document to send, and its media type.
-    ///
-    /// - Throws: `ValidationError` if a file cannot be read or holds no events.
+    /// The document to send, and its media type. Throws `ValidationError` if a file cannot be read
+    /// or holds no events.
     func document() throws -> (bytes: [UInt8], mediaType: String) {
         guard let file else {
             return (try event(now: Date()).json.serialized, "application/cloudevents+json")
@@ -60,9 +59,8 @@ struct EventOptions: ParsableArguments {
         return (bytes, try Self.mediaType(of: bytes))
     }
 
-    /// The event that the options state.
-    ///
-    /// - Throws: `ValidationError` if an attribute is not `name=value`.
+    /// The event that the options state. Throws `ValidationError` if an attribute is not
+    /// `name=value`.
     func event(now: Date) throws -> CloudEvent {
         let change = Change(
             entity: entity ?? "", id: id, operation: operation, properties: properties,
@@ -84,9 +82,7 @@ struct EventOptions: ParsableArguments {
         return values
     }
 
-    /// The media type of a file of events.
-    ///
-    /// - Throws: `ValidationError` if it holds none.
+    /// The media type of a file of events. Throws `ValidationError` if it holds none.
     static func mediaType(of document: [UInt8]) throws -> String {
         let value: JSONValue
         do throws(JSONFault) {

@@ -1,7 +1,6 @@
 import GatewayDocuments
 import WidgetModel
 
-/// Explanations for people.
 enum ExplanationText {
     // MARK: Changes
 

@@ -106,9 +106,8 @@ struct ShowCommand: ParsableCommand {
         }
     }
 
-    /// The reports of the selected widgets.
-    ///
-    /// - Throws: `ValidationError` if there is no readable client archive.
+    /// The reports of the selected widgets. Throws `ValidationError` without a readable client
+    /// archive.
     func reports() throws -> [WidgetReport] {
         let placed = try picture.selection()
         var state = WidgetDeviceState(
@@ -133,9 +132,8 @@ struct ShowCommand: ParsableCommand {
         return widgets + placed.controls.map { WidgetReport($0.control, $0.node, in: context) }
     }
 
-    /// Draws the selected widgets, as a page or as the picture of one.
-    ///
-    /// - Throws: `ValidationError` if there is nothing to draw, or no program for PNG.
+    /// Draws the selected widgets, as a page or as the picture of one. Throws `ValidationError` if
+    /// there is nothing to draw, or no program for PNG.
     func drawing(_ format: PictureFormat) throws -> Data {
         if gallery { return Data(try PicturePage(galleryOf: picture).html.utf8) }
         let (reports, settings) = (try self.reports(), try picture.settings())
@@ -165,9 +163,8 @@ enum PictureFormat: String, CaseIterable, ExpressibleByArgument {
     /// The time to draw one picture, seconds.
     private static let drawingSecondsMax = 60
 
-    /// Draws a picture as PNG, with two pixels for each point.
-    ///
-    /// - Throws: `ValidationError` if the program that draws it is missing, fails or hangs.
+    /// Draws a picture as PNG, with two pixels for each point. Throws `ValidationError` if the
+    /// program that draws it is missing, fails or hangs.
     static func png(of svg: String, program: String = "rsvg-convert") throws -> Data {
         let (process, input, output) = (Process(), Pipe(), Pipe())
         process.executableURL = URL(filePath: "/usr/bin/env")

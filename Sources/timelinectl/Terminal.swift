@@ -34,9 +34,8 @@ enum Terminal {
         }
     }
 
-    /// Reads the bytes of a file, or of standard input if the path is `-`.
-    ///
-    /// - Throws: `ValidationError` if it cannot be read or is too large.
+    /// Reads the bytes of a file, or of standard input if the path is `-`. Throws `ValidationError`
+    /// if it cannot be read or is too large.
     static func read(_ path: String) throws -> [UInt8] {
         let handle: FileHandle
         if path == "-" {

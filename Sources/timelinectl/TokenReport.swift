@@ -13,11 +13,8 @@ struct TokenReport {
     /// The reasons why it is invalid.
     let faults: [String]
 
-    /// Inspects a compact JWS.
-    ///
-    /// - Parameters:
-    ///   - keys: The keys to verify with; `nil` leaves the signature unverified.
-    ///   - now: Seconds since 1970.
+    /// Inspects a compact JWS at `now`, in seconds since 1970. Without `keys` the signature is not
+    /// verified.
     init(_ text: String, keys: JWKSet?, now: Int64) {
         var faults: [String] = []
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)

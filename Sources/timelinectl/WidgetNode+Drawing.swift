@@ -4,11 +4,8 @@ import TimelineRuntime
 extension WidgetNode {
     private static let gaugeColumns = 10
 
-    /// The node as text.
-    ///
-    /// - Parameters:
-    ///   - now: The time that self-updating dates count from.
-    ///   - toggles: The look of toggles where no nearer style is set.
+    /// The node as text. Self-updating dates count from `now`; `toggles` is the look of toggles for
+    /// which no nearer style is set.
     func drawing(at now: Date, toggles: WidgetStyle.ToggleLook = .automatic) -> TextBlock {
         let block = content.drawing(
             at: now, style: style, toggles: style.toggleStyle ?? toggles)

@@ -32,9 +32,9 @@ struct WidgetReport {
     private(set) var faults: [String] = []
     private let date: Date
 
-    /// Reads the archive's content for a widget in a context. Returns one report; for a widget that
-    /// is not placed by a person, one for each time that a Smart Stack shows it, or one with the
-    /// reason why it is not shown.
+    /// Reads the archive's content for a widget in a context. Returns one report. For a widget that
+    /// no person places, returns one for each time that a Smart Stack shows it, or one that says
+    /// why it does not.
     static func all(
         of placed: ClientArchive.PlacedWidget, in context: Context
     ) -> [WidgetReport] {

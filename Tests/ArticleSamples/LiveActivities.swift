@@ -50,7 +50,7 @@ struct AdventureActivity: Widget {
 
 struct AdventureBundle: WidgetBundle { var body: some Widget { GameStatusWidget(); AdventureActivity() } }
 
-/// What an app does with an activity.
+/// The use of an activity by an app.
 @MainActor func play() async throws {
     guard ActivityAuthorizationInfo().areActivitiesEnabled else { return }
     let alert = AlertConfiguration(title: "Hit!", body: "Spouty is hurt", sound: .default)

@@ -126,7 +126,7 @@ import Testing
         #expect(drawn(Text("a").hidden().redacted(reason: .placeholder)).style.isOn(.hidden))
     }
 
-    /// What an archive could not be read back from is refused when it is drawn.
+    /// Content that an archive could not be read back with is refused when it is drawn.
     @Test(arguments: [(20, false), (40, true)])
     func contentThatIsTooDeepIsRefused(depth: Int, isRefused: Bool) {
         struct Deep: View {

@@ -120,8 +120,7 @@ import WidgetModel
         #expect(ClientAttributes(statedByBackend: [:], before: before).inForce.isEmpty)
     }
 
-    /// The token decides about an attribute it vouches for, even if the catalog lets clients state
-    /// it.
+    /// The token decides about an attribute it vouches for, even if clients may state it.
     @Test func `a client contradicts nobody who vouches`() {
         #expect(throws: ClientAttributes.Rejection.contradictsToken(attribute: "theme")) {
             try Self.client(["theme": ["dark"]], token: ["theme": ["light"]])
@@ -178,10 +177,10 @@ import WidgetModel
     }
 }
 
-/// Names that Unicode holds to be equal, such as `K` and the Kelvin sign, are one name: in the maps of
-/// attributes, in the catalog's lists and in its bindings. So a client gains no second attribute by
-/// another spelling of one that is vouched for, and contradicts it as before; and it cannot state one
-/// that the catalog does not list. Values, clients and apps are compared byte by byte.
+/// Names that Unicode holds to be equal, such as `K` and the Kelvin sign, are one name: in the maps
+/// of attributes, in the catalog's lists and in its bindings. Another spelling gives a client no
+/// second attribute, hides no contradiction, and states nothing that the catalog does not list.
+/// Values, clients and apps are compared byte by byte.
 @Suite struct EquivalentNameTests {
     private let kelvin = "\u{212A}unde"
 

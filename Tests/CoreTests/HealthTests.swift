@@ -15,7 +15,7 @@ import Testing
         return verdict
     }
 
-    /// What a look is judged as that stays the same for so many milliseconds.
+    /// The verdict on a look that stays the same for so many milliseconds.
     @Test func `each part fails by its own name, and kills slowly if a restart helps`() {
         let rows: [((inout Health.Snapshot) -> Void, Int64, Health.Verdict)] = [
             ({ _ in }, 100_000, .init()),

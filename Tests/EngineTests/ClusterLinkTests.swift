@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayServer
 
-/// What one node asks of the node that leads.
+/// The requests of a node to the leader.
 @Suite struct ClusterLinkTests {
     /// Returns when its task is cancelled, as a request that nobody answers.
     private static func unanswered() async -> Int {

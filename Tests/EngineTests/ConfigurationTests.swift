@@ -6,7 +6,7 @@ import Testing
 import WidgetModel
 
 @Suite struct ConfigurationTests {
-    /// What every configuration needs.
+    /// The lines that every configuration needs.
     private static let base = """
         data: d
         tls: { certificate: c, key: k }

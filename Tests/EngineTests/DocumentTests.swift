@@ -10,7 +10,6 @@ import WidgetModel
     private static let document = OpenAPIDocument(of: .admin(isLoopback: true), limits: Limits())
         .json
 
-    /// The types of documents by operation.
     private static var types: [(operation: String, type: any Codable.Type)] {
         [
             ("explainChange", ExplainedChange.self), ("explainChanges", ExplainedEvents.self),

@@ -38,7 +38,6 @@ import WidgetModel
             .issue(sub: client, app: "game", scopes: [.client], ttl: ttl, now: 1_000)
     }
 
-    /// The status of a request with a token.
     private func status(
         _ token: String, from address: SourceAddress = RefusedTokenTests.address
     ) -> Int {

@@ -53,7 +53,7 @@ import WidgetModel
     }
 }
 
-/// What becomes of the errors of routes, and what the log says of them.
+/// The answers to the errors of routes, and their lines in the log.
 @Suite struct FailedRequestTests {
     private struct Unknown: Error {}
 

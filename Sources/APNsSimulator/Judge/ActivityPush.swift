@@ -53,9 +53,8 @@ package struct ActivityPush: Sendable, Hashable {
         Key(name: "input-push-token", isValid: isNumber, allowed: [.start]),
     ]
 
-    /// Returns the keys that break a rule; `aps` stands for all undocumented ones.
-    ///
-    /// - Parameter isBroadcast: Whether the push is for a channel, which cannot start an activity.
+    /// Returns the keys that break a rule; `aps` stands for all undocumented ones. A push for a
+    /// channel (`isBroadcast`) cannot start an activity.
     func faults(isBroadcast: Bool) -> [String] {
         guard let event, !isBroadcast || event != .start else { return ["event"] }
         let broken = Self.keys.filter { key in

@@ -17,9 +17,8 @@ package struct ProviderKey: Sendable {
     package let environments: Set<SimulatedEnvironment>
     private let keys: JWKSet
 
-    /// Creates a P-256 key.
-    ///
-    /// - Throws: `SigningError` for another algorithm, and for an id that is not a valid `kid`.
+    /// Creates a P-256 key. Throws `SigningError` for another algorithm, and for an id that is not
+    /// a valid `kid`.
     package init(
         id: String, team: String, key: VerificationKey,
         environments: Set<SimulatedEnvironment> = Set(SimulatedEnvironment.allCases)
@@ -69,18 +68,15 @@ package struct ProviderTokens: Sendable {
         let reason: APNsReason
     }
 
-    /// Creates a verifier.
-    ///
-    /// - Parameter ageMax: The lifetime after `iat`, seconds.
+    /// `ageMax` is the lifetime of a token after `iat`, in seconds.
     init(_ keys: [ProviderKey], environment: SimulatedEnvironment, ageMax: Int64) {
         self.keys = Dictionary(keys.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         self.environment = environment
         self.ageMax = ageMax
     }
 
-    /// Returns the token in an `authorization` field if it is valid now.
-    ///
-    /// - Parameter wall: The time in seconds since 1970.
+    /// Returns the token in an `authorization` field if it is valid at `wall`, in seconds since
+    /// 1970.
     mutating func token(_ authorization: String, wall: Int64) -> Result<Token, Rejection> {
         let known = remembered[authorization]
         let found = known ?? read(authorization)

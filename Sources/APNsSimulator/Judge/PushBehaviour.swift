@@ -60,7 +60,6 @@ package enum PushBehaviour: Sendable, Hashable {
         .answer(.refused(reason, timestamp: timestamp))
     }
 
-    /// Accept the push.
     package static let take = PushBehaviour.answer(.taken)
 
     /// The response, immediate or delayed; `nil` for none.

@@ -81,7 +81,6 @@ package struct PushRecord: Sendable {
 
     /// The pushes by device token, and by the id of a channel.
     package internal(set) var devices: [String: DeviceRecord] = [:]
-    /// The channels of each app.
     package internal(set) var channels: [String: [String: ChannelPolicy]] = [:]
     /// The total number of requests.
     package internal(set) var requests = 0
@@ -101,7 +100,6 @@ package struct PushRecord: Sendable {
     /// The distinct provider tokens with valid signatures, oldest first.
     package internal(set) var providerTokens: [ProviderTokens.Token] = []
 
-    /// Counts a violation.
     mutating func note(_ violation: PushViolation) {
         violations[violation, default: 0] += 1
     }

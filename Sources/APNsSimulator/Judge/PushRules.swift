@@ -98,9 +98,8 @@ package struct PushRules: Sendable, Hashable {
         return reason
     }
 
-    /// Returns the reason why the topic is rejected; `nil` if it is valid.
-    ///
-    /// - Parameter allowed: The topics allowed for the key or certificate; `nil` for any.
+    /// Returns the reason why the topic is rejected; `nil` if it is valid. `allowed` are the topics
+    /// of the key or certificate; `nil` for any.
     package func refusalOfTopic(_ request: PushRequest, allowed: Set<String>?) -> APNsReason? {
         if let app = request.channelRoute?.app { return refusal(ofApp: app, allowed: allowed) }
         guard let topic = request.topic else {

@@ -20,9 +20,7 @@ package enum ChannelPolicy: Int64, Sendable, CaseIterable {
 }
 
 extension SimulatedAPNs {
-    /// Creates a channel.
-    ///
-    /// - Returns: Its id; `nil` if the app has as many channels as it may.
+    /// Creates a channel. Returns its id; `nil` if the app has as many channels as it may.
     package mutating func createChannel(ofApp app: String, _ policy: ChannelPolicy) -> String? {
         let isFull = kept.channels.count >= PushRecord.channelAppsMax
         guard kept.channels[app]?.count ?? (isFull ? .max : 0) < terms.channelsMax else {
@@ -36,9 +34,7 @@ extension SimulatedAPNs {
         return id
     }
 
-    /// Performs a valid request that manages channels.
-    ///
-    /// - Returns: The response; `nil` for a push.
+    /// Performs a valid request that manages channels. Returns the response; `nil` for a push.
     mutating func manage(_ request: PushRequest) -> PushAnswer? {
         guard let (route, app) = request.channelRoute, route != .push else { return nil }
         var answer = PushAnswer(status: 200)

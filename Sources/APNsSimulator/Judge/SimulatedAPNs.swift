@@ -135,9 +135,8 @@ package struct SimulatedAPNs: Sendable {
         kept.devices[token]?.isDead = false
     }
 
-    /// Ends every connection by GOAWAY; requests in flight still get a response.
-    ///
-    /// - Returns: The orders by connection.
+    /// Ends every connection by GOAWAY; requests in flight still get a response. Returns the orders
+    /// by connection.
     package mutating func goAway(reason: String) -> [(connection: Int, effects: [Effect])] {
         connections.keys.sorted().map { number in
             var effects: [Effect] = []
@@ -153,12 +152,11 @@ package struct SimulatedAPNs: Sendable {
 
     // MARK: What happens
 
-    /// Records that a connection was opened.
+    /// Records that a connection was opened. Returns its number, and the
+    /// SETTINGS_MAX_CONCURRENT_STREAMS of its first SETTINGS.
     ///
     /// - Parameter certificateTopics: The topics of the client's certificate, which replaces
     ///   provider tokens; `nil` without one.
-    /// - Returns: The number of the connection, and SETTINGS_MAX_CONCURRENT_STREAMS of the first
-    ///   SETTINGS.
     package mutating func opened(
         certificateTopics: Set<String>?, at moment: Moment
     ) -> (connection: Int, streamsMax: Int) {
@@ -192,9 +190,8 @@ package struct SimulatedAPNs: Sendable {
         if let connection = connections[connection] { kept.note(Self.excess(on: connection)) }
     }
 
-    /// Handles a request with its whole body, or with more than the allowed body.
-    ///
-    /// - Returns: The decision; `nil` when the request is not processed.
+    /// Handles a request with its whole body, or with more than the allowed body. Returns the
+    /// decision; `nil` when the request is not processed.
     package mutating func requested(
         _ request: PushRequest, stream: Int, on connection: Int, at moment: Moment,
         _ effects: inout [Effect]

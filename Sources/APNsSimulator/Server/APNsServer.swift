@@ -22,9 +22,7 @@ package final class APNsServer: Sendable {
         package var clientCA: PEMSource?
         /// The number of event loops.
         package var threads = 1
-        /// The maximum number of connections.
         package var connectionsMax = 10_000
-        /// Returns the current time.
         package var clock: @Sendable () -> SimulatedAPNs.Moment = APNsServer.time
         /// Called with each decision about a request, on an event loop.
         package var onDecision: (@Sendable (SimulatedAPNs.Decision, SimulatedAPNs.Moment) -> Void)?
@@ -42,10 +40,8 @@ package final class APNsServer: Sendable {
     private let arrivals: TLSAcceptor
     private let group: MultiThreadedEventLoopGroup
 
-    /// Creates a server and starts to listen.
-    ///
-    /// - Throws: `TLSError` for the certificate and key; `SocketAddressError` or `IOError` for the
-    ///   address.
+    /// Starts to listen. Throws `TLSError` for the certificate and key; `SocketAddressError` or
+    /// `IOError` for the address.
     package init(_ terms: SimulatedAPNs.Terms, _ settings: Settings) throws {
         var tls = TLSContextSettings()
         tls.applicationProtocols = ["h2"]

@@ -105,9 +105,7 @@ final class ConcurrencyLimiter: Sendable {
 
     // MARK: The client's thread
 
-    /// Records that a request has ended.
-    ///
-    /// - Returns: The call to start in its place, if one waits.
+    /// Records that a request has ended. Returns the queued call to start in its place, if any.
     func leave() -> CurlCall? {
         typealias Left = (next: CurlCall?, drainers: [CheckedContinuation<Void, Never>])
         let (next, drainers) = state.withLock { state -> Left in

@@ -1,6 +1,5 @@
 /// Receives the events of one request on the client's thread, while all other requests wait.
 package protocol TransferReceiver: AnyObject, Sendable {
-    /// Receives the head of the response.
     func received(_ head: CurlHead)
 
     /// Receives a piece of the response's body, which is valid until this returns.
@@ -12,9 +11,9 @@ package protocol TransferReceiver: AnyObject, Sendable {
     /// Reports the end of the request. Called exactly once, and last.
     ///
     /// - Parameters:
-    ///   - head: The head of the response if its status arrived and the client did not give it
-    ///     up.
-    ///   - failure: The reason why there is no response, or not all of it.
+    ///   - head: The head of the response if its status arrived; `nil` if the client ended the
+    ///     request.
+    ///   - failure: The reason why the response is missing or incomplete.
     func ended(_ head: CurlHead?, _ failure: CurlError?)
 }
 

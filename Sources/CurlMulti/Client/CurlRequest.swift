@@ -1,6 +1,5 @@
 import CCurl
 
-/// One request of a client.
 package struct CurlRequest: Sendable {
     package var method: String
     /// `https://`, a host, and a port unless it is 443. `http://` is rejected unless

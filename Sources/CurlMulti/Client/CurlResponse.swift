@@ -36,9 +36,7 @@ struct ResponseHeadParser {
     private static let fieldsMax = 100
     private static let bytesMax = 16 * 1_024
 
-    /// Reads one line.
-    ///
-    /// - Returns: Whether the line completes the head.
+    /// Reads one line. Returns whether the line completes the head.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isComplete else { return false }
         let isBlank = { (byte: UInt8) in byte <= 0x20 }

@@ -39,9 +39,8 @@ final class Transfer {
 
     // MARK: The request
 
-    /// Prepares the handle, which must not have any options yet.
-    ///
-    /// - Returns: The reason why the request cannot be sent; `nil` if it can.
+    /// Prepares the handle, which must have no options yet. Returns the reason why the request
+    /// cannot be sent; `nil` if it can.
     func configure() -> CurlError? {
         let request = call.request
         let url = request.origin + request.target
@@ -78,10 +77,10 @@ final class Transfer {
             options.show(certificate: identity.certificate, key: identity.key)
         }
         sockets.configure(easy, &options)
-        // When a connection that was used before ends without a response, libcurl resends the
-        // request on its own, although the peer may have acted on it. There is no option against
-        // that, but libcurl does not resend requests with this value, which otherwise matters to
-        // RTSP only. It still repeats streams that the peer refused.
+        // When a reused connection ends without a response, libcurl resends the request, although
+        // the peer may have acted on it. No option prevents that, but libcurl does not resend
+        // requests with this value, which otherwise matters to RTSP only. It still repeats streams
+        // that the peer refused.
         if !configuration.repeatsRequests {
             options.set(CURLOPT_RTSP_REQUEST, Int(CURL_RTSPREQ_RECEIVE))
         }
@@ -126,11 +125,11 @@ final class Transfer {
         }
     }
 
-    /// The time at which to give up the transfer if nothing happens before, and the reason.
+    /// The time at which the client gives up the transfer, and the reason.
     ///
-    /// libcurl ignores the timeout of a request that waits for a connection to be gone. After a
-    /// GOAWAY a connection is not gone before the last of its streams has ended, even if its peer
-    /// has fallen silent. Where libcurl does apply the timeout, it does so before this time.
+    /// libcurl does not apply its timeout to a request that waits for a connection to end. After a
+    /// GOAWAY, a connection ends with its last stream, even if its peer is silent. Where libcurl
+    /// applies the timeout, it does so earlier than this.
     var expiry: (at: ContinuousClock.Instant, reason: CurlError)? {
         if !isSent, let timeout = call.request.timeout {
             return (begunAt + timeout + .milliseconds(250), .isNotSent)
@@ -211,9 +210,7 @@ final class Transfer {
         return sockets.open(address.pointee)
     }
 
-    /// Records that the request is handed to a connection.
-    ///
-    /// - Returns: Whether it may be sent.
+    /// Records that the request is handed to a connection. Returns whether it may be sent.
     fileprivate func send() -> Bool {
         guard mayBeSent else { return false }
         isSent = true

@@ -1,11 +1,11 @@
 import CPostgres
 import Glibc
 
-/// A connection to the server that takes writes. Each call blocks its thread, and only for a time.
+/// A connection to the server that takes writes. Each call blocks its thread for a bounded time.
 ///
-/// Every query is a transaction of its own. After an error of the connection or of its deadline it is
-/// of no further use, and its owner drops it: neither a cancel request nor a timeout of the server
-/// ends a commit that waits for a standby.
+/// Every query is a transaction of its own. After a connection error or a missed deadline the owner
+/// drops the connection: neither a cancel request nor a timeout of the server ends a commit that
+/// waits for a standby.
 // Sound: one thread uses it at a time; its owner hands it over as a whole.
 final class ClusterConnection: @unchecked Sendable {
     /// A statement with the values of its parameters.
@@ -55,9 +55,9 @@ final class ClusterConnection: @unchecked Sendable {
                 Unmanaged<Warning>.fromOpaque(context).takeUnretainedValue().text =
                     gateway_pq_message(result).map { String(cString: $0) } ?? "no message"
             }, Unmanaged.passUnretained(warning).toOpaque())
-        // Whatever the defaults of the login are. A call that waits for a lock ends with its
-        // connection: behind a commit that waits for a standby each attempt would leave one, until
-        // the server takes no more.
+        // Overrides the login's defaults. With the check interval, a call that waits for a lock
+        // ends with its connection. Otherwise, while a commit waits for a standby, each attempt
+        // would leave a session until the server takes no more.
         try rows(
             """
             SELECT set_config('synchronous_commit', 'on', false),
@@ -91,8 +91,8 @@ final class ClusterConnection: @unchecked Sendable {
     /// Runs queries, sent together, in order; returns the rows of each.
     ///
     /// - Parameter milliseconds: The time for all.
-    /// - Throws: The error of the first query that failed: the server may have run those before it,
-    ///   and after `deadline`, `warned` or `connectionLost` each of them.
+    /// - Throws: The error of the first query that failed. The server may have run the queries
+    ///   before it; after `deadline`, `warned` or `connectionLost` it may have run all of them.
     func run(
         _ queries: [Query], within milliseconds: Int64 = 3_000
     ) throws(PostgresError) -> [[PostgresRow]] {

@@ -21,8 +21,8 @@ package struct PostgresAddress:
 
     /// The options of libpq for each server, in the order in which they are tried.
     package let servers: [[String: String]]
-    /// The servers, another one first after each attempt: one that connects may not commit, like a former
-    /// primary that is back.
+    /// The servers, another one first after each attempt: one that connects may not commit, like a
+    /// former primary that is back.
     func servers(at attempt: Int) -> [[String: String]] {
         let first = attempt % servers.count
         return Array(servers[first...] + servers[..<first])
@@ -40,8 +40,7 @@ package struct PostgresAddress:
     ///
     /// - Parameters:
     ///   - text: The connection string, with all servers.
-    ///   - isReadOnlyAllowed: Whether a standby is accepted. Default: only a server that takes
-    ///     writes.
+    ///   - isReadOnlyAllowed: Whether a standby is accepted. Default: only a primary server.
     /// - Throws: ``Rejection`` for an option that is unknown or not safe.
     package init(_ text: String, isReadOnlyAllowed: Bool = false) throws(Rejection) {
         var options = try Self.parse(text)
@@ -91,10 +90,10 @@ package struct PostgresAddress:
         }
     }
 
-    /// The options that bound how long a dead server goes unnoticed, on both sides, and how long a
-    /// statement waits for a lock. Statements are planned once: for few keys PostgreSQL takes a new
-    /// plan for cheaper at each execution, and making it costs more than all the rest (probe and
-    /// append of one registration: 1.6 ms against 0.7 ms of server time).
+    /// Bounds how long a dead server goes unnoticed, on both sides, and how long a statement waits
+    /// for a lock. Statements are planned once: for few keys PostgreSQL would plan each execution
+    /// anew, which costs more than all the rest (probe and append of one registration: 1.6 ms
+    /// against 0.7 ms of server time).
     private static let sessionOptions = [
         "application_name": "timeline-gateway",
         "client_encoding": "UTF8",

@@ -31,8 +31,7 @@ package final class PostgresAdministration {
     /// The server's process, as it was told when the connection began.
     var serverProcess: Int32 { PQbackendPID(connection) }
 
-    /// Runs one or more statements without parameters; those outside BEGIN and COMMIT are one
-    /// transaction.
+    /// Runs statements without parameters; those outside BEGIN and COMMIT are one transaction.
     ///
     /// - Throws: The error of the first statement that fails.
     package func execute(_ sql: String) throws(PostgresError) {
@@ -41,8 +40,7 @@ package final class PostgresAdministration {
         try check(result)
     }
 
-    /// Runs one statement, whose parameters are `$1`, `$2` and so on, and returns its rows in binary
-    /// format.
+    /// Runs one statement with parameters (`$1`, `$2`, …); returns its rows in binary format.
     @discardableResult
     package func rows(
         _ sql: String, _ values: [PostgresValue] = []

@@ -3,7 +3,7 @@ import CPostgres
 /// An error of a PostgreSQL server or of the connection to it. No case contains a payload, a
 /// parameter or a secret.
 package enum PostgresError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// TG001, TG002: another generation leads, or the batch follows another one. Nothing was written.
+    /// TG001, TG002: another generation leads, or another batch precedes. Nothing was written.
     case fenced
     /// The connection ended or could not be established. The outcome of what was sent is unknown.
     case connectionLost(reason: String)

@@ -9,7 +9,7 @@ enum ClusterDatabase {
     /// The most bytes of batches that one look reads; one batch is always read.
     private static let lookBytes: Int64 = 8 << 20
 
-    /// What a look at the database sees.
+    /// The state of the cluster as one look at the database found it.
     struct View {
         let newest: ClusterPosition
         /// The id of the batch at the position of the store; `nil` if there is none.
@@ -27,7 +27,6 @@ enum ClusterDatabase {
         }
     }
 
-    /// A batch as it is stored.
     struct Batch {
         let position: ClusterPosition
         let head: UInt64
@@ -114,8 +113,8 @@ enum ClusterDatabase {
         "item \(key.kind.rawValue) \(key.app.utf8.count) \(key.app) \(key.key) of \(log)"
     }
 
-    /// Appends a batch behind a position; returns whether commits wait for a standby, as read after
-    /// its commit: until then nobody may be told of it.
+    /// Appends a batch after a position; returns whether commits wait for a standby, as read after
+    /// the commit. Before that, nobody may be told of the batch.
     static func append(
         _ operations: [StoreOperation], head: UInt64, from previous: ClusterPosition,
         to position: ClusterPosition, generation: Int64, _ connection: ClusterConnection,
@@ -145,7 +144,7 @@ enum ClusterDatabase {
         return try answers[1].first?.boolean(0) == true
     }
 
-    /// Returns the columns of items: kinds, apps, keys and sealed values; `NULL` for an item that goes.
+    /// Returns the columns of items: kinds, apps, keys and sealed values (`NULL` if removed).
     static func items(
         _ changes: ItemChanges, in log: UInt128, _ seal: Seal
     ) throws(Seal.Fault) -> [PostgresValue] {
@@ -165,11 +164,11 @@ enum ClusterDatabase {
         return [.smallIntegers(kinds), .texts(apps), .texts(keys), .byteArrays(contents)]
     }
 
-    /// Records that the node lives, and renews its lease; waits for the quorum as an append does, so
-    /// that what was visible before is known to last.
+    /// Records that the node lives, and renews its lease. Waits for the quorum as an append does,
+    /// so that what was visible before is durable.
     ///
     /// - Parameter generation: The generation of the lease; `nil` without it.
-    /// - Returns: Whether the lease was renewed, and the start that the name was of before; `nil` for
+    /// - Returns: Whether the lease was renewed, and the start that had the name before; `nil` for
     ///   a new name.
     static func present(
         _ node: ClusterNode.Configuration, at position: ClusterPosition, generation: Int64?,
@@ -238,8 +237,8 @@ enum ClusterDatabase {
             [.integer(generation)])
     }
 
-    /// Records that a node has more of the log than the database, unless all that it can have told is
-    /// void since.
+    /// Records that a node has more of the log than the database, unless everything that the node
+    /// can have told clients was voided since.
     ///
     /// - Parameter epoch: The newest epoch that the node knows.
     static func reportLoss(

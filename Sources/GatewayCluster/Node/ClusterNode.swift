@@ -5,11 +5,10 @@ import Glibc
 import Logging
 import Synchronization
 
-/// A node of a cluster: repeats in its store what the leader's store does, and takes the lead when
-/// nobody has it.
+/// A node of a cluster: repeats in its store what the leader's store does, or leads itself.
 ///
-/// One thread follows, and renews the lease; the store's writer appends. Each has a connection of its
-/// own, and blocks.
+/// One thread follows and renews the lease; the store's writer appends. Each has its own
+/// connection, and blocks.
 package final class ClusterNode: StoreReplication {
     package struct Configuration: Sendable {
         let address: PostgresAddress
@@ -19,7 +18,6 @@ package final class ClusterNode: StoreReplication {
         package let name: String
         /// Whether a commit must be on a standby, too.
         let waitsForStandby: Bool
-        /// The id of this start.
         let start = UInt128.random(in: .min ... .max)
 
         package init(
@@ -64,8 +62,7 @@ package final class ClusterNode: StoreReplication {
         }
     }
 
-    /// What the gateway around the node does. The lease is renewed between two calls only, so that each
-    /// must return soon.
+    /// The calls to the gateway. The lease is renewed only between them, so each must return soon.
     package struct Hooks: Sendable {
         /// Repeats batches in the store; see ``StoreTransaction/repeatOperations(_:to:from:)``.
         let repeatBatch:
@@ -93,7 +90,7 @@ package final class ClusterNode: StoreReplication {
     private struct Leading {
         let connection: ClusterConnection
         let generation: Int64
-        /// Whether its epoch is opened: before that, nobody else writes.
+        /// Whether its epoch is opened; before that, only the epoch is written.
         var isOpen = false
     }
 
@@ -202,16 +199,16 @@ package final class ClusterNode: StoreReplication {
         state.withLock { $0.leading?.isOpen == true && ClusterConnection.now < $0.leadsUntil }
     }
 
-    /// The reason why the node has neither followed nor written the log for some seconds; `nil` if it
-    /// does one of them.
+    /// The reason why the node has neither followed nor written the log for some seconds; `nil` if
+    /// it does one of them.
     package var objection: String? {
         state.withLock { $0.outage.objection(at: ClusterConnection.now) }
     }
 
     package var position: ClusterPosition { state.withLock { $0.position } }
 
-    /// Who leads, as far as this node knows, and since which generation; `nil` if nobody does. What it
-    /// saw before it lost the database holds only as long as the lease.
+    /// The leader and its generation, as far as this node knows; `nil` if there is none. Without
+    /// the database, a leader seen before counts only as long as its lease.
     package var leader: (name: String, generation: Int64)? {
         state.withLock { state in
             guard let (view, at) = state.lease, view.left > ClusterConnection.now - at,
@@ -221,7 +218,7 @@ package final class ClusterNode: StoreReplication {
         }
     }
 
-    /// Returns once this node has repeated everything that any node had answered for when it was
+    /// Waits until this node has repeated everything that any node had answered for when it was
     /// called.
     ///
     /// - Throws: ``Fault/noAnswer``.
@@ -254,8 +251,7 @@ package final class ClusterNode: StoreReplication {
 
     // MARK: The loop
 
-    /// Follows, and leads where nobody does, until the task is cancelled; then lets another node
-    /// lead.
+    /// Follows, or leads when no node does, until the task is cancelled; then releases the lead.
     ///
     /// - Throws: ``Fault/mustBeginAnew(reason:)``, ``Fault/otherCluster`` and ``Fault/nameTaken``.
     package func run(_ hooks: Hooks) async throws {
@@ -326,8 +322,7 @@ package final class ClusterNode: StoreReplication {
     /// The shortest wait before another attempt to connect, whoever asks.
     private static let pauseMin: Int64 = 100
 
-    /// Waits before another attempt to connect: until somebody asks, or the time of one who does is
-    /// over.
+    /// Waits before another attempt to connect, until a barrier is requested or its time is over.
     private func pauseAfterFailure(milliseconds: Int64) {
         let now = ClusterConnection.now
         let end = state.withLock { $0.waiters.map(\.deadline).min() } ?? .max
@@ -350,7 +345,7 @@ package final class ClusterNode: StoreReplication {
 
     /// The interval of looks without a notification, in milliseconds.
     private static let lookInterval: Int64 = 100
-    /// The shortest intervals, with a barrier that waits and without: a look costs as much as a change.
+    /// The shortest intervals, with a waiting barrier and without: a look costs as a change does.
     private static let (barrierSpacing, lookSpacing): (Int64, Int64) = (2, 20)
     /// The operations that are repeated in one transaction; one batch always is.
     private static let operationsAtOnce = 1_000
@@ -360,8 +355,8 @@ package final class ClusterNode: StoreReplication {
         onLook: () -> Void
     ) async throws {
         try connection.rows("LISTEN timeline")
-        // Nothing is believed before a commit of one's own: a server that crashed and came back
-        // shows what still waited for a standby.
+        // The node commits before it trusts what it reads: a server that crashed and came back
+        // shows commits that still waited for a standby.
         var committedAt = ClusterConnection.now
         var lookedAt: Int64 = 0
         _ = try present(nil, connection)

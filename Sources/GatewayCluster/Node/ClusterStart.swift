@@ -53,7 +53,7 @@ package struct ClusterStart: Sendable {
             configuration, secrets: StoreSecrets(keys), position: nowhere, logger: logger)
         let store = try open(node)
         let present = try Self.position(of: store, log)
-        // A commit of one's own, before what is visible is believed.
+        // The node commits before it trusts what it reads.
         _ = try ClusterDatabase.present(
             configuration, at: present ?? nowhere, generation: nil, connection)
         let (view, _) = try ClusterDatabase.look(connection, from: present ?? nowhere)

@@ -1,20 +1,20 @@
-/// Who leads a cluster, as one node sees it: a value without I/O and clock.
+/// The lease of a cluster's lead, as one node sees it: a value without I/O and clock.
 ///
-/// The database holds the lease for ``duration`` of its clock from each renewal; the node that holds
-/// it stops to write ``ownDuration`` after its last renewal began, by a clock of its own that goes on
-/// while the machine sleeps. So nobody writes late, however long a node is paused or cut off: and who
-/// does is refused by its generation.
+/// A renewal extends the lease to 6 s (``duration``) by the database's clock. The holder stops
+/// writing 4 s (``ownDuration``) after its last renewal began, by a clock that goes on while the
+/// machine sleeps. So a node that was paused or cut off stops before another leads; if it writes
+/// late, its generation is refused.
 package struct Lease: Sendable {
-    /// How long the lease is held after a renewal, by the database's clock, in milliseconds.
+    /// The duration of the lease after a renewal, by the database's clock, in milliseconds.
     static let duration: Int64 = 6_000
-    /// How long the holder counts on it after its last renewal began.
+    /// The time after its last renewal began during which the holder may write.
     static let ownDuration: Int64 = 4_000
     static let renewalInterval: Int64 = 2_000
-    /// A lease that ends later than this was set by another clock, and counts as run out.
+    /// A lease with more time left was set by another clock, and counts as expired.
     static let leftMax: Int64 = 30_000
-    /// How long a node that lacks batches leaves a free lease to others.
+    /// The time for which a node that lacks batches leaves a free lease to others.
     static let courtesy: Int64 = 5_000
-    /// How long a node that could not lead leaves it to them.
+    /// The time for which a node that could not lead leaves the lease to others.
     static let absence: Int64 = 10_000
 
     /// The lease as the database holds it.
@@ -30,14 +30,14 @@ package struct Lease: Sendable {
         }
     }
 
-    /// What the node has to do.
+    /// The next action of the node.
     package enum Action: Sendable, Equatable {
         case nothing
         /// Take the lease in place of this generation, and look again.
         case take(from: Int64)
         /// Lead with this generation: everything before it is repeated.
         case lead(Int64)
-        /// Stop to lead, and follow.
+        /// Stop leading, and follow.
         case follow
     }
 
@@ -47,7 +47,7 @@ package struct Lease: Sendable {
     private var isLeading = false
     /// The generation that the node took last. A later one of its name is another process's.
     private var lastTaken: Int64?
-    /// Since when the lease has been free.
+    /// The time since which the lease has been free.
     private var freeSince: Int64?
     /// The time until which the lease is left to other nodes.
     private var leavesUntil = Int64.min
@@ -109,8 +109,8 @@ package struct Lease: Sendable {
     /// Notes that the lease was renewed by a write that began at a time.
     package mutating func renewed(at began: Int64) { held?.renewedAt = began }
 
-    /// Notes that the node cannot lead with this generation any more, as after a write whose outcome
-    /// is not known: it takes over from itself.
+    /// Notes that the node cannot lead with this generation any more, as after a write whose
+    /// outcome is not known: it takes over from itself.
     package mutating func abandon() {
         held = nil
         isLeading = false

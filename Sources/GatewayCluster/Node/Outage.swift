@@ -1,7 +1,7 @@
 /// The time in which a node can neither follow nor write the log: a value without a clock.
 package struct Outage: Sendable {
-    /// The time that is not worth a word, in milliseconds. A fail-over of the database takes 5 s and
-    /// more, and must not take every node out of its balancer.
+    /// The time that is not worth a word, in milliseconds. A fail-over of the database takes 5 s
+    /// and more, and must not take every node out of its balancer.
     package static let patience: Int64 = 10_000
 
     private var failure: (reason: String, since: Int64)?

@@ -11,8 +11,8 @@ extension ClusterAdministration {
         package let head: UInt64
     }
 
-    /// Copies the store in a data directory, which nobody has open, to a cluster that no node has used:
-    /// all or nothing. The directory then is that of a node.
+    /// Copies the store in a data directory, which nobody has open, to a cluster that no node has
+    /// used, as a whole or not at all. Afterwards the directory is that of a node.
     ///
     /// - Parameters:
     ///   - attributes: Returns the attributes of a registration.

@@ -29,10 +29,10 @@ extension ClusterAdministration {
         ),
     ]
 
-    /// Seals with the current key what older keys sealed, while nodes run; repeatable.
+    /// Seals with the current key what older keys sealed; repeatable, also while nodes run.
     ///
     /// - Parameter report: Called with the number of rows so far.
-    /// - Returns: The rows sealed anew, and those that nodes with another current key wrote meanwhile.
+    /// - Returns: The rows sealed anew, and the rows that nodes with another key wrote meanwhile.
     /// - Throws: `PostgresError`; ``Seal/Fault`` for a row of a key that is not given.
     package func reseal(
         _ seal: Seal, report: (_ rows: Int) -> Void

@@ -1,6 +1,5 @@
-/// What an operator does with the database of a cluster.
+/// An operator's actions on the database of a cluster.
 package struct ClusterAdministration {
-    /// The fault of an argument.
     package struct Fault: Error, Equatable, Sendable, CustomStringConvertible {
         package let description: String
     }
@@ -10,9 +9,8 @@ package struct ClusterAdministration {
 
     let connection: PostgresAdministration
 
-    /// Connects.
+    /// Connects to the database of a connection string.
     ///
-    /// - Parameter database: A connection string.
     /// - Throws: ``Fault`` for a connection string that is refused; `PostgresError`.
     package init(database: String, option: String = "database") throws {
         let address: PostgresAddress
@@ -24,7 +22,6 @@ package struct ClusterAdministration {
         connection = try PostgresAdministration(address)
     }
 
-    /// Uses a connection.
     package init(_ connection: PostgresAdministration) { self.connection = connection }
 
     /// The result of ``prepare(_:logins:)``.
@@ -123,7 +120,6 @@ package struct ClusterAdministration {
         package let format: Int64
     }
 
-    /// A standby of the server.
     package struct Standby: Sendable, Codable {
         package let name: String
         /// `sync`, `quorum`, `potential` or `async`; `hidden` if the login may not see it.
@@ -139,7 +135,7 @@ package struct ClusterAdministration {
         /// The last sequence of the log, and its last batch.
         package let head: Int64
         package let batch: Int64
-        /// How often the lead was taken.
+        /// The number of times that a node took the lead.
         package let generation: Int64
         /// The time until the lease ends, in milliseconds; not positive if nobody leads.
         package let leaseMilliseconds: Int64
@@ -235,7 +231,7 @@ package struct ClusterAdministration {
             })
     }
 
-    /// Has all cursors declared void by the leader, as after the loss of a part of the log.
+    /// Makes the leader void all cursors, as after the loss of a part of the log.
     ///
     /// - Throws: `PostgresError`.
     package func voidCursors() throws {

@@ -83,8 +83,8 @@ package struct ClusterExamination {
         note(
             .fail, "cluster", "PostgreSQL \(version) is too old", remedy: "Use 15 to 17.",
             if: version < 15)
-        // A pooler tells its clients a number of its own. LISTEN proves nothing: while nobody else
-        // uses the pooler, it gives out the same connection again.
+        // A pooler reports its own process number. LISTEN would prove nothing: a pooler without
+        // other users hands out the same connection again.
         note(
             .fail, "cluster", "a pooler is in the way: it loses LISTEN and a session's settings",
             remedy: "Name the servers themselves in cluster.url.",

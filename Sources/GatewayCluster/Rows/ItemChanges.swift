@@ -1,7 +1,7 @@
 import GatewayStorage
 
-/// What a batch changes in the rows that a beginning store reads: the newest value of everything that
-/// is not the log itself. A value is the operation that stored it.
+/// The changes of a batch to the rows that a new store reads: the newest value of everything except
+/// the log. A value is the operation that stored it.
 struct ItemChanges {
     /// The kinds of rows, in the order in which a beginning store repeats them. Rows of an app have
     /// the first four.

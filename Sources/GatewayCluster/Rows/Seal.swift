@@ -1,8 +1,8 @@
 import COpenSSL
 import Glibc
 
-/// Seals what a cluster keeps in its database: AES-256-GCM, with the row's place as associated data,
-/// so that rows cannot be exchanged. A copy of the database alone reveals no payload and no key.
+/// Seals what a cluster keeps in its database: AES-256-GCM. The row's place is associated data, so
+/// rows cannot be exchanged. A copy of the database alone reveals no payload and no key.
 package struct Seal: Sendable {
     /// The reason why a key or a sealed value cannot be used.
     package enum Fault: Error, Equatable, Sendable, CustomStringConvertible {
@@ -22,7 +22,6 @@ package struct Seal: Sendable {
         }
     }
 
-    /// The number of bytes of a key.
     package static let keyBytes = 32
     private static let keysMax = 8
     private static let format: UInt8 = 1
@@ -33,7 +32,7 @@ package struct Seal: Sendable {
 
     private struct Key: Sendable {
         let bytes: [UInt8]
-        /// The beginning of the key's hash, by which a sealed value names it.
+        /// The beginning of the key's hash, which identifies the key in sealed values.
         let name: [UInt8]
     }
 

@@ -2,11 +2,10 @@ import DequeModule
 import HeapModule
 import WidgetModel
 
-/// Merges notifications: each key is notified at most once in each window; the first change at
-/// once, the others merged at the end of the window.
+/// Merges the notifications of each key. A change to a key without an open window is notified at
+/// once and opens one, if there is room. Later changes wait and are notified together at its end.
 ///
-/// A change never waits longer than its key's window, and ``oldestWaiting`` keeps the watermark
-/// below every waiting change.
+/// A change never waits longer than its key's window. The watermark stays below ``oldestWaiting``.
 package struct CollapseWindow {
     /// A key, identified by its rule and real values.
     package struct Key: Hashable {
@@ -59,8 +58,7 @@ package struct CollapseWindow {
     }
 
     private let keysMax: Int
-    /// The open windows. Keys of different rules may have equal values and, by a collision, equal
-    /// hashes.
+    /// The open windows. Keys of different rules may have equal values or, by a collision, hashes.
     private var windows = KeyTable<Window>()
     /// An entry for each open window, by the number of its key.
     private var endings = Heap<Ending>()
@@ -75,7 +73,6 @@ package struct CollapseWindow {
     /// The time at which the next window ends, ms on the caller's clock; `nil` when none is open.
     package var nextEnd: Int64? { endings.min?.end }
 
-    /// The number of open windows.
     package var count: Int { windows.count }
 
     /// The sequence of the oldest waiting change.
@@ -152,7 +149,7 @@ package struct CollapseWindow {
         return due
     }
 
-    /// Ends every window at once, except those of rules that another catalog keeps.
+    /// Ends every window at once, except those of rules that the new catalog keeps.
     ///
     /// - Parameter slot: Returns the new slot of a rule that is kept; `nil` for any other rule.
     package mutating func endAll(keeping slot: (_ rule: Int) -> Int? = { _ in nil }) -> [Due] {

@@ -26,10 +26,7 @@ extension RuleSet {
         }
     }
 
-    /// Returns a widget's keys for a client that polled, and was notified of everything up to
-    /// `last` at once.
-    ///
-    /// - Parameter attributes: The attributes of the client.
+    /// Returns a widget's keys for a client that one poll notified of everything up to `last`.
     package func toldKeys(
         of widget: ConfiguredWidget, attributes: [String: [String]], upTo last: UInt64
     ) -> [NotifiedKey] {
@@ -42,12 +39,10 @@ extension RuleSet {
 }
 
 extension Shard {
-    /// Returns the notifications on streams of a widget's keys after `floor`; empty for an app
-    /// without a catalog.
+    /// Returns what open streams were notified of after `floor`, for each of a widget's keys; empty
+    /// for an app without a catalog.
     ///
     /// Costs time linear in the widget's own keys, like a poll.
-    ///
-    /// - Parameter attributes: The attributes of the client.
     package func toldKeys(
         of widget: ConfiguredWidget, attributes: [String: [String]], app name: String,
         after floor: UInt64

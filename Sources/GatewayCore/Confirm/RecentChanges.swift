@@ -1,9 +1,9 @@
-/// The recent changes of keys with their times of acceptance, for measuring a client's reports.
-/// Versions do not suffice, because they contain only the latest change of a key, and the next
-/// change is often accepted while a client rebuilds.
+/// The recent changes of keys with their times of acceptance, for measuring a client's reports. A
+/// version does not suffice: it is only the latest change of a key, and the next change is often
+/// accepted while a client rebuilds.
 ///
-/// A ring buffer of bumped keys that overwrites the oldest; entries in the same bucket of keys are
-/// linked from the latest on. Adding one takes constant time.
+/// A ring buffer that overwrites the oldest bumped key. Entries in the same bucket of keys are
+/// linked, the latest first. Adding one takes constant time.
 package struct RecentChanges: Sendable {
     /// A change that bumped a key.
     package struct Hit: Sendable, Equatable {
@@ -23,8 +23,7 @@ package struct RecentChanges: Sendable {
     /// a client is notified of it, builds and reports.
     private static let stepsMax = 4_096
 
-    /// A ring buffer once it is full; the entry with the number `n`, from 1 on, is at `(n - 1) &
-    /// mask`.
+    /// A ring buffer once it is full; entry number `n`, from 1, is at `(n - 1) & mask`.
     private var raises: [Raise] = []
     /// The number of each bucket's latest entry; 0 for none.
     private var latest: [UInt64]

@@ -1,25 +1,23 @@
-/// The rebuilds that one client reported, from each report until a cursor of the client confirms
-/// the change that caused it.
+/// The rebuilds that one client reported, each from its report until a cursor of the client
+/// confirms the change that caused it.
 ///
-/// The confirmation may come much later. A client's cursor stays below the oldest change in any
-/// collapse window, even while it is notified of other changes and rebuilds for them, and the
-/// cursor that finally covers them comes without a report.
+/// The confirmation may come much later. While a change waits in a collapse window, the client's
+/// cursor stays below it, although the client is notified of other changes and rebuilds for them.
+/// The cursor that finally covers these changes comes without a report.
 ///
-/// A report does not name the change that caused it. Each report is attributed to the latest change
-/// that the client was notified of before the report arrived, and before the change of the next
-/// report for the same timeline, because a report may have been in flight when the next
-/// notification was sent. This attributes every report of a rebuild caused by a change. A report
-/// left without a change had another cause, such as the reload policy, or was sent again because
-/// its response was lost. Equal consecutive reports indicate neither: two rebuilds often take
-/// equally long. If the client was notified of more changes than it rebuilt for, such a report may
-/// be attributed to one of them.
+/// A report does not name its change. It is attributed to the latest change that the client was
+/// notified of before the report arrived, and before the change of the timeline's next report: a
+/// report may have been in flight when the next notification was sent. So every rebuild caused by a
+/// change finds one. A report left without a change had another cause, such as the reload policy,
+/// or was repeated because its response was lost. If the client was notified of more changes than
+/// it rebuilt for, such a report may be attributed to one of them. Equal reports are not taken for
+/// repeats: two rebuilds often take equally long.
 ///
-/// Bounded: at most ``reportsMax`` reports of a timeline wait, and only those of registered
-/// timelines.
+/// Bounded: at most ``reportsMax`` reports of a timeline wait, only those of registered timelines.
 package struct ReportedRebuilds: Sendable {
     /// The maximum number of waiting reports of one timeline, and of changes they may be attributed
-    /// to; beyond it the oldest are not counted. It is one per minute during the longest collapse
-    /// window, an hour.
+    /// to; the oldest beyond it are not counted. It allows one per minute during the longest
+    /// collapse window, an hour.
     package static let reportsMax = 64
 
     /// A client's report about one timeline.
@@ -156,8 +154,7 @@ extension ReportedRebuilds.Timeline {
         told = told.dropLast(latest.count).filter { reported.contains($0.sequence) } + latest
     }
 
-    /// Attributes distinct changes to the reports; removes the oldest if no change is left for
-    /// them.
+    /// Attributes distinct changes to the reports; removes the oldest that no change is left for.
     private mutating func spread() {
         var (change, uses) = (told.count - 1, 0)
         var first = reports.startIndex
@@ -178,16 +175,14 @@ extension ReportedRebuilds.Timeline {
         first = max(first, reports.count - ReportedRebuilds.reportsMax)
         let counted = reports.prefix(first).count(where: \.isCounted)
         reports.removeFirst(first)
-        // A later report takes the place of a removed one that was counted, as when a report is
-        // sent again.
+        // A later report replaces a removed one that was counted, as when a report is repeated.
         for _ in 0..<counted {
             guard let place = reports.firstIndex(where: { !$0.isCounted }) else { break }
             reports[place].isCounted = true
         }
     }
 
-    /// Counts the reports whose changes a cursor covers, and passes on each change and the time it
-    /// took, ms.
+    /// Counts the reports whose changes a cursor covers; passes on each change with its time, ms.
     fileprivate mutating func count(
         upTo cursor: UInt64, _ confirmed: (RecentChanges.Hit, Int64) -> Void
     ) {

@@ -34,8 +34,7 @@ package struct AttributeNeeds: Sendable, Equatable {
 extension RuleSet {
     /// Returns the client attributes that the rules in force of a kind bind to.
     ///
-    /// - Parameter sets: Whether those of its recommendation sets are meant, or else those of its
-    ///   timelines and controls.
+    /// - Parameter sets: `true` for rules of recommendation sets, `false` for all others.
     package func attributeNeeds(ofKind kind: String, sets: Bool) -> AttributeNeeds {
         AttributeNeeds(
             slots(ofKind: kind).lazy.map { self.rule($0) }.filter {

@@ -1,7 +1,6 @@
 extension BoundValues {
     /// The possible values at one position.
     enum Options {
-        /// A single position.
         case one(Position)
         case each([String])
     }

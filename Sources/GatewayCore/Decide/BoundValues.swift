@@ -71,7 +71,6 @@ package struct BoundValues: Sendable, Hashable {
         return bytes
     }
 
-    /// The decoded positions.
     package var positions: [Position] {
         var positions: [Position] = []
         bytes.withUnsafeBytes { $0.visitPositions { positions.append($1) } }
@@ -101,8 +100,7 @@ extension BoundValues {
     /// Whether some position is missing, as in the key of a change that lacks an attribute.
     package var isBroad: Bool { bytes.hasMissing }
 
-    /// Returns the broad key of a change that lacks these attributes and otherwise matches this
-    /// key.
+    /// Returns the broad key of a change that lacks these attributes but otherwise matches.
     func lacking(_ missing: [Bool], _ rule: Rule) -> BoundValues {
         var result: [UInt8] = []
         var index = 0

@@ -2,9 +2,9 @@ import Synchronization
 
 /// The position in the log at which a catalog came into force.
 ///
-/// A catalog is compiled before its sequence is known, because the sender determines the cost of
-/// compiling, and sequences are assigned on the log's writer thread. All declarations that are new
-/// in a rule set share one position, which ``RuleSet/comeIntoForce(at:)`` sets.
+/// A catalog is compiled before its sequence is known: the log's writer thread assigns sequences,
+/// and the sender determines how long compiling takes. All declarations that are new in a rule set
+/// share one position, which ``RuleSet/comeIntoForce(at:)`` sets.
 final class CatalogPosition: Sendable {
     private let value: Atomic<UInt64>
 

@@ -24,11 +24,9 @@ package struct ClientAttributes: Sendable, Equatable {
     package enum Rejection: Error, Sendable, Equatable {
         /// The token, or a backend earlier, vouches for other values than the client states.
         case contradictsToken(attribute: String)
-        /// The token vouches for other values than the backend set, or than the client registered
-        /// itself.
+        /// The token vouches for other values than the backend set or the client registered.
         case tokenContradicts(attribute: String)
-        /// Neither a token nor a backend vouches for it, and the catalog does not let clients state
-        /// it.
+        /// Neither a token nor a backend vouches for it, and the catalog lets no client state it.
         case notVouched(attribute: String)
     }
 
@@ -75,7 +73,7 @@ package struct ClientAttributes: Sendable, Equatable {
     ///   - token: The attributes that its current token vouches for.
     ///   - before: The previous attributes.
     ///   - selfDeclared: The names that clients of the app may state themselves.
-    /// - Throws: ``Refusal`` for the first attribute, in the order of names, that it may not state.
+    /// - Throws: ``Rejection`` for the first attribute, by name, that it may not state.
     package init(
         statedByClient stated: [String: [String]], token: [String: [String]],
         before: ClientAttributes = ClientAttributes(), selfDeclared: Set<String>
@@ -100,7 +98,7 @@ package struct ClientAttributes: Sendable, Equatable {
     /// Returns the attributes after the client presented a token. The attributes of the previous
     /// token no longer count.
     ///
-    /// - Throws: ``Refusal`` for the first attribute, in the order of names, that contradicts the
+    /// - Throws: ``Rejection`` for the first attribute, in the order of names, that contradicts the
     ///   backend or the client's own registration.
     package func presenting(_ token: [String: [String]]) throws(Rejection) -> ClientAttributes {
         for (name, values) in token.sorted(by: { $0.key < $1.key }) {

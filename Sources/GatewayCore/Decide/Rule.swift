@@ -211,9 +211,9 @@ package final class Rule: Sendable {
         properties?.contains(property) ?? declaration.properties.contains(property)
     }
 
-    /// Adds the keys that a change which hits this rule bumps: at each position every value of the
-    /// attribute, and also `unset` for a parameter without a default or with a matching one; or
-    /// `missing` if the change lacks the attribute.
+    /// Adds the keys that a change bumps when it hits this rule. Each position takes every value of
+    /// the attribute, or `missing` if the change lacks it; and also `unset`, if the parameter has
+    /// no default or one that matches.
     ///
     /// - Parameter isBroad: Set to `true` if the change hits because it lacks an attribute.
     /// - Throws: ``RuleSet/TooManyKeys`` for more than `limits.changeRuleKeysMax` combinations of

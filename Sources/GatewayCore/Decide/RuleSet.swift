@@ -3,7 +3,6 @@ import WidgetModel
 
 /// A catalog compiled for deciding. Immutable; all shards share it.
 package final class RuleSet: Sendable {
-    /// The compiled catalog.
     package let catalog: Catalog
     /// The sequence of the log entry that put it in force.
     package var sequence: UInt64 { position.sequence }
@@ -17,8 +16,7 @@ package final class RuleSet: Sendable {
     /// match them, but earlier matches are still owed to clients that were not notified of them.
     /// Their slots follow those of ``rules``.
     let retired: [Rule]
-    /// The maximum number of retired rules kept for one kind; beyond it the kind counts as newly
-    /// declared.
+    /// The maximum number of a kind's retired rules; beyond it the kind counts as newly declared.
     static let kindRetiredRulesMax = 64
 
     /// The key that everything of the app depends on, for operator reloads.
@@ -109,8 +107,7 @@ package final class RuleSet: Sendable {
         self.kinds = kinds
     }
 
-    /// Records the sequence of the entry that puts the catalog in force; called before any decision
-    /// with it.
+    /// Records the sequence of the entry that puts the catalog in force, before its first decision.
     package func comeIntoForce(at sequence: UInt64) { position.sequence = sequence }
 
     /// Returns the rules of a declared kind; `nil` when it is not declared.
@@ -139,7 +136,6 @@ package final class RuleSet: Sendable {
         kinds[kind].map { $0.slots.prefix($0.slotsInForce) } ?? []
     }
 
-    /// Returns the number of rules about an entity.
     package func ruleCount(ofEntity entity: String) -> Int { slots(ofEntity: entity).count }
 
     /// Returns the slots of the rules about an entity.

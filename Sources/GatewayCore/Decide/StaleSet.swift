@@ -80,9 +80,9 @@ package struct StaleSet: Sendable, Hashable {
         return result
     }
 
-    /// Returns an equivalent set of bounded size: names with parameters are replaced by their kind
-    /// if the kind is named as a whole, or if there are more than `entriesMax` names; more than
-    /// `kindsMax` kinds are replaced by ``all``.
+    /// Returns a set of bounded size that covers this one. Names with parameters become their kind
+    /// if it is named as a whole, or if there are more than `entriesMax` names; more than
+    /// `kindsMax` kinds become ``all``.
     func bounded(entriesMax: Int, kindsMax: Int) -> StaleSet {
         guard !names.isEmpty else { return self }
         let whole = Set(names.lazy.filter(\.parameters.isEmpty))

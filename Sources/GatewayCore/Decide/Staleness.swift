@@ -96,8 +96,8 @@ package struct Staleness {
 
 /// The internal limits of the core; `Limits` restricts input from peers.
 package struct CoreLimits: Sendable, Equatable {
-    /// The maximum number of keys with stored versions, per app (20 bytes each). Beyond it the oldest
-    /// are removed, and their clients are notified of everything.
+    /// The maximum number of keys with stored versions, per app (20 bytes each). Beyond it the
+    /// oldest are removed, and their clients are notified of everything.
     package var versionKeysMax = 1_000_000
     /// The number of keys that each shard stores itself, per app, until they are sealed for all
     /// shards.
@@ -106,8 +106,7 @@ package struct CoreLimits: Sendable, Equatable {
     package var entriesMax = 64
     /// The maximum number of kinds in a catch-up; beyond it everything is reported as stale.
     package var kindsMax = 48
-    /// The maximum number of open collapse windows, per app and shard. Keys beyond it are not
-    /// collapsed.
+    /// The maximum number of open collapse windows, per app and shard; other keys do not collapse.
     package var collapseKeysMax = 100_000
 
     package init() {}

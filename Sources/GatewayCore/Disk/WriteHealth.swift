@@ -1,8 +1,8 @@
 /// Decides from the outcome of transactions whether the disk accepts writes.
 ///
-/// After a refused transaction the disk counts as refusing until a write proves the opposite: a
-/// transaction that changed nothing did not touch the disk, and a small one may fit where the
-/// refused one did not. After the proof there must be no refusal for a moment, so that the state
+/// After a refused transaction the disk counts as refusing until a write proves the opposite. A
+/// transaction that changed nothing proves nothing, and a small one may fit where the refused one
+/// did not. A proof counts only ``quietMilliseconds`` after the last refusal, so that the state
 /// does not alternate when large writes fail between small ones that succeed.
 package struct WriteHealth: Sendable, Equatable {
     /// The largest write that is required as proof, bytes.
@@ -52,8 +52,7 @@ package struct WriteHealth: Sendable, Equatable {
         return !doubt.isProven || now - doubt.refusedAt < Self.quietMilliseconds
     }
 
-    /// The size of the write that would prove that the disk accepts writes; `nil` if no proof is
-    /// needed.
+    /// The size of the write that would prove that the disk works; `nil` if no proof is needed.
     package var missingProofBytes: Int? {
         guard let doubt, !doubt.isProven else { return nil }
         return doubt.proofBytes

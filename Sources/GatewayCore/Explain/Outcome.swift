@@ -1,15 +1,13 @@
 import WidgetModel
 
-/// What became of a change for one thing that it makes stale; each such thing has exactly one.
-///
-/// It depends only on sequences: up to which one changes were confirmed, sent and delivered. Times
-/// are on the caller's monotonic clock, ms.
+/// The outcome of a change for one item that it makes stale. It depends only on the sequences up to
+/// which changes were confirmed, sent and delivered. Times are on the caller's monotonic clock, ms.
 package enum Outcome: Sendable, Hashable {
     /// The client confirmed that it applied the change.
     case confirmed
-    /// It was said, and is not confirmed.
+    /// The change was sent and is not confirmed.
     case sent(NotificationChannel)
-    /// The notification of this later change of its collapse window has said it.
+    /// The notification of this later change of the same collapse window covered it.
     case collapsed(into: UInt64)
     /// The change will be sent later.
     case withheld(Reason, until: Int64?)
@@ -46,8 +44,7 @@ package enum Outcome: Sendable, Hashable {
     package enum Absence: String, Sendable, Hashable, CaseIterable {
         /// The client has neither a stream nor a matching address; it is notified when it connects.
         case awaitsClient = "awaits-client"
-        /// The same, but it has not contacted the gateway since the start, so its progress is
-        /// unknown.
+        /// The same, but the client made no contact since the start: its progress is unknown.
         case unknownSinceStart = "unknown-since-start"
         /// The push was rejected permanently.
         case refused

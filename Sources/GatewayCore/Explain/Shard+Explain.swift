@@ -14,8 +14,8 @@ package struct StreamStatus: Sendable, Equatable {
         (self.watermark, self.kinds, self.isLagging) = (watermark, kinds, isLagging)
     }
 
-    /// The state of an item's change on the stream, as far as what was sent tells; `nil` if the stream
-    /// does not carry the kind.
+    /// The state of an item's change on the stream, as far as what was sent tells; `nil` if the
+    /// stream does not carry the kind.
     package func telling(of kind: String, at sequence: UInt64) -> StreamDeliveryState? {
         if let kinds, !kinds.contains(kind) { return nil }
         return watermark >= sequence ? .sent : isLagging ? .lagging : .waits(until: 0)
@@ -35,8 +35,7 @@ extension Shard {
         }
     }
 
-    /// Returns the delivery state of each key that the change at `sequence` bumped, by the key's
-    /// hash.
+    /// Returns the delivery state of each key that the change at `sequence` bumped, by key hash.
     ///
     /// - Parameter ruleSet: The rule set that decided the change.
     package func tellings(
@@ -49,7 +48,6 @@ extension Shard {
         return tellings
     }
 
-    /// Returns the delivery state of one key.
     func telling(
         of key: EncodedKey, rule: Int, by ruleSet: RuleSet, at sequence: UInt64
     ) -> StreamDeliveryState {
@@ -96,8 +94,7 @@ extension Shard {
         return tellings
     }
 
-    /// Returns the delivery state, on a client's open streams, of a change that affects an item of
-    /// a kind.
+    /// Returns the delivery state, on a client's open streams, of a change that affects an item.
     ///
     /// - Parameters:
     ///   - tellings: The delivery state of each of the change's keys.

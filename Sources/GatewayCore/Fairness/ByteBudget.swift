@@ -2,14 +2,14 @@ import DequeModule
 
 /// A budget of bytes that keys share, for bodies that grow as they arrive: no key gets all of it.
 ///
-/// A key may reserve at most a multiple of the rest: four times for the first piece of a body, three
-/// times for more of a small body, twice for more of a large one. So a single key gets 4/5 of the
-/// budget, a new key always finds space, and within a key small bodies find space beside large ones.
-/// What does not fit waits: in order of arrival for each key and multiple, and these take turns.
+/// A key may reserve at most a multiple of the free bytes: four times for the first piece of a
+/// body, three times for more of a small body, twice for more of a large one. So a single key gets
+/// 4/5 of the budget, a new key always finds space, and within a key small bodies find space beside
+/// large ones. Each key and multiple has a queue for what does not fit; the queues take turns.
 ///
-/// A body that waits for more keeps what it has, and such bodies could wait for each other. Therefore
-/// the first of each key and multiple leads: it waits no more until it is released, and then the next
-/// one leads. So some body is always on its way, and all keys together exceed the limit by at most
+/// A body that waits for more keeps what it has, so such bodies could wait for each other.
+/// Therefore the first of them in each queue becomes its leader: it waits no more until it is
+/// released. So some body always makes progress, and all keys together exceed the limit by at most
 /// ``leadersMax`` bodies.
 package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable {
     /// The result of a reservation.
@@ -43,7 +43,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
 
     /// The maximum number of bytes reserved at one time, apart from the leading bodies.
     package let limit: Int
-    /// The multiples of the remaining bytes: for a first piece, and for more of a small or large body.
+    /// The multiples of the free bytes: for a first piece, and for more of a small or large body.
     private let firstShare = 4
     private let smallShare = 3
     private let largeShare = 2
@@ -55,7 +55,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
     private var queues: [Line: Deque<Waiting>] = [:]
     /// The lines with waiters, in the order of their turns.
     private var turns: Deque<Line> = []
-    /// The bodies that wait no more, and the lines that they lead: each of growing bodies that wait.
+    /// The bodies that wait no more, and the line of growing bodies that each leads.
     private var leaders: [ObjectIdentifier: Line] = [:]
     private var led: Set<Line> = []
     private var nextID: UInt64 = 0
@@ -65,16 +65,16 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
     /// The number of bodies that wait for their first piece.
     package private(set) var waitingCount = 0
 
-    /// Creates a budget with nothing reserved, where at most `waitingMax` bodies wait for their first
-    /// piece, and a small body has at most `smallMax` bytes.
+    /// Creates a budget with nothing reserved, where at most `waitingMax` bodies wait for their
+    /// first piece, and a small body has at most `smallMax` bytes.
     package init(limit: Int, waitingMax: Int, smallMax: Int) {
         self.limit = max(1, limit)
         self.waitingMax = max(0, waitingMax)
         self.smallMax = smallMax
     }
 
-    /// Reserves bytes for a body, or queues `waiter`. More bytes than the whole budget are granted when
-    /// nothing else is reserved.
+    /// Reserves bytes for a body, or queues `waiter`. While nothing is reserved, a body may reserve
+    /// more than the whole budget.
     ///
     /// - Parameters:
     ///   - body: The object that stands for the body.
@@ -102,7 +102,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         return .waits(Ticket(line: line, id: nextID))
     }
 
-    /// Releases all bytes of a body; returns the waiters whose reservations are granted as a result.
+    /// Releases all bytes of a body; returns the waiters whose reservations are then granted.
     package mutating func release(_ bytes: Int, for key: Key, body: ObjectIdentifier) -> [Waiter] {
         if let line = leaders.removeValue(forKey: body) { led.remove(line) }
         let rest = (held[key] ?? 0) - bytes
@@ -111,8 +111,7 @@ package struct ByteBudget<Key: Hashable & Sendable, Waiter: Sendable>: Sendable 
         return grant()
     }
 
-    /// Removes a waiter. Returns it if it was still waiting, and the waiters that are granted as a
-    /// result.
+    /// Removes a waiter. Returns it if it still waited, and the waiters that are then granted.
     package mutating func cancel(_ ticket: Ticket) -> (waiter: Waiter?, granted: [Waiter]) {
         let line = ticket.line
         // The ids of a line ascend: one below the first has been granted.

@@ -1,5 +1,5 @@
-/// Decides which of many similar events are logged, so that nobody can fill the log: the first few
-/// of a subject in each window are, and a summary states how many were not.
+/// Decides which of many similar events are logged, so that nobody can fill the log. Of each
+/// subject the first few events in each window are logged, and a summary counts the rest.
 ///
 /// Holds at most ``subjectsMax`` subjects; further ones share one count until others expire. The
 /// work of an event does not depend on the number of subjects; a summary visits all of them.
@@ -49,10 +49,10 @@ package struct LogSampler<Subject: Hashable & Sendable>: Sendable {
         return admit(in: &counts[subject, default: Count()], now: now)
     }
 
-    /// Removes the subjects whose window has ended, and returns a summary of each that has events
-    /// left out. To be called at least once per window: only this makes room for further subjects.
+    /// Removes the subjects whose window has ended; returns a summary of each with events left out.
+    /// Call it at least once per window: only this makes room for further subjects.
     ///
-    /// - Parameter atEnd: Whether windows that have not ended count as ended.
+    /// - Parameter atEnd: Whether to treat all windows as ended.
     package mutating func summaries(now: Int64, atEnd: Bool = false) -> [Summary] {
         let ended = counts.filter { atEnd || $0.value.windowEnd <= now }
         for subject in ended.keys { counts[subject] = nil }

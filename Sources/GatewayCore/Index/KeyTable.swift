@@ -34,7 +34,6 @@ struct KeyTable<Element: Sendable>: Sendable {
     /// Whether there are no keys.
     var isEmpty: Bool { count == 0 }
 
-    /// Returns whether a number identifies a key.
     func isKey(_ number: Int) -> Bool {
         number < keys.count && keys[number].start != Key.free
     }

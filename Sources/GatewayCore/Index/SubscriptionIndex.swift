@@ -1,7 +1,7 @@
 /// The live index of one app on one shard: maps each key to the streams that depend on it.
 ///
-/// It compares real values, so that a notification, which names them, reaches no other stream
-/// because of a hash collision.
+/// It compares real values: a notification names them, so a hash collision must not deliver it to
+/// another stream.
 struct SubscriptionIndex {
     /// A stream's registration in force; valid until the generation changes.
     struct Subscriber {

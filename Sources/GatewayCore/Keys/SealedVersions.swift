@@ -27,8 +27,7 @@ package struct SealedVersions: Sendable {
     /// The number of stored keys; one that changed often may be counted once for each run.
     package var count: Int { runs.reduce(0) { $0 + $1.count } }
 
-    /// Returns the latest sequence up to ``last`` that bumped `key`; 0 when none above the floor
-    /// did.
+    /// Returns the latest sequence up to ``last`` that bumped `key`; 0 for none above the floor.
     func version(of key: UInt64) -> UInt64 {
         // The first run that knows the key has its latest version.
         for index in runs.indices.reversed() {
@@ -42,9 +41,9 @@ package struct SealedVersions: Sendable {
     ///
     /// - Parameters:
     ///   - sequence: The sequence of the last of these changes.
-    ///   - keysMax: The maximum number of stored keys. When all but a sixteenth of it is used by
-    ///     different keys, the oldest quarter is removed: with less room left, all keys would be
-    ///     copied again and again.
+    ///   - keysMax: The maximum number of stored keys. When different keys use more than 15/16 of
+    ///     it, the oldest are removed down to 3/4: with less room left, all keys would be copied
+    ///     again and again.
     mutating func add(_ run: VersionTable, through sequence: UInt64, keysMax: Int) {
         last = sequence
         runs.append(run)

@@ -1,11 +1,10 @@
 import CatalogModel
 import WidgetModel
 
-/// Seals the versions of all apps once for a node, for the windows of its event loops: what many
-/// loops would each have to remember is remembered once.
+/// Seals the versions of all apps, so that a node stores them once and not in each event loop.
 ///
-/// It applies the same log as the loops, in the same order, and what it seals depends on the log
-/// alone. A loop adopts it whenever it gets to it.
+/// It applies the same log as the event loops, in the same order. What it seals depends on the log
+/// alone, and a loop may adopt it at any later time.
 package struct VersionCompactor: Sendable {
     private struct AppState {
         var ruleSet: RuleSet

@@ -1,12 +1,12 @@
 /// The versions of keys: for each of a bounded number of keys, the sequence of the latest change
 /// that bumped it.
 ///
-/// At or below ``floor`` nothing is known, and everything counts as stale. Keys are stored as 64-bit
-/// keyed hashes; a collision only leads to unnecessary reloads.
+/// At or below ``floor`` nothing is known, and everything counts as stale. Keys are stored as
+/// 64-bit keyed hashes; a collision only leads to unnecessary reloads.
 ///
-/// A window consists of sealed versions, which all windows of an app share, and of those after them.
-/// A ``VersionCompactor`` seals them; a window that adopts none keeps `keysMax` keys of its own,
-/// removes the oldest of these and raises the floor.
+/// A window consists of sealed versions, which all windows of an app share, and of its own later
+/// versions. A ``VersionCompactor`` seals them. A window keeps at most `keysMax` keys of its own;
+/// beyond that it removes the oldest and raises the floor.
 package struct VersionWindow: Sendable {
     /// The sequence up to which versions were removed.
     package private(set) var floor: UInt64
@@ -14,17 +14,17 @@ package struct VersionWindow: Sendable {
     package let keysMax: Int
 
     private var sealed: SealedVersions?
-    /// Versions after those that are sealed, oldest first, each with a sequence that none of its
-    /// versions lies above. They are dropped whole: a loop that adopts sealed versions must not go
-    /// through its own ones.
+    /// The window's own versions before ``current``, oldest first, each table with the highest
+    /// sequence that it may contain. A table is dropped as a whole: adopting sealed versions must
+    /// not visit keys.
     private var earlier: [(table: VersionTable, last: UInt64)] = []
     /// The latest versions.
     private var current = VersionTable()
     /// The number of keys in ``current`` at which another table begins.
     private var currentMax: Int
 
-    /// The number of keys in a table of a window that adopts what is sealed in time. One that does
-    /// not has few tables all the same: each is twice as large as the one before.
+    /// The number of keys in a table of a window that adopts sealed versions in time. Otherwise
+    /// each table is twice as large as the one before, so that there are few.
     private let tableKeys: Int
     /// The number of keys that are sealed together.
     package static let runKeysDefault = 8_192
@@ -86,8 +86,8 @@ package struct VersionWindow: Sendable {
         currentMax = min(max(tableKeys << min(earlier.count, 16), current.count + 1), room)
     }
 
-    /// Makes one table of the window's own versions; removes the oldest of them if they are still too
-    /// many when each key is counted once.
+    /// Makes one table of the window's own versions; removes the oldest of them if they are still
+    /// too many when each key is counted once.
     private mutating func makeRoom() {
         var flat = VersionTable(capacity: recentCount)
         visitRecent { flat.raise($0, to: $1) }
@@ -117,10 +117,10 @@ package struct VersionWindow: Sendable {
         limitCurrent()
     }
 
-    /// Replaces the versions up to the end of `versions` by these. The window must know everything
-    /// up to there; older versions than it has have no effect.
+    /// Replaces the versions up to `versions.last` by these. The window must know everything up to
+    /// there. Versions that end before those adopted earlier have no effect.
     ///
-    /// Costs no time for the keys: some of the window's own versions remain beside the shared ones.
+    /// Visits no key: some of the window's own versions remain beside the shared ones.
     mutating func adopt(_ versions: SealedVersions) {
         guard versions.last > max(floor, sealed?.last ?? 0) else { return }
         sealed = versions

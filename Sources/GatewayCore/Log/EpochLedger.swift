@@ -3,12 +3,10 @@ import WidgetModel
 /// The epochs of a log, and the validity of cursors from any of them.
 ///
 /// Each start of the log's writer opens an epoch at a recorded sequence. A cursor of an older epoch
-/// is valid up to that epoch's end; one beyond it, or of an unknown epoch, proves that the log lost
-/// a tail which a client had already seen.
+/// is valid up to that epoch's end. A cursor beyond the end, or of an unknown epoch, proves that
+/// the log lost a tail which a client had already seen.
 package struct EpochLedger: Sendable, Equatable {
-    /// An epoch of the log.
     package struct Epoch: Sendable, Equatable {
-        /// The identity of the epoch.
         package let id: EpochID
         /// The head of the log when the epoch was opened; the epoch's own sequences are above it.
         package let openedAt: UInt64
@@ -27,8 +25,8 @@ package struct EpochLedger: Sendable, Equatable {
 
     /// Creates a ledger from the recorded epochs, in order; the last one is current.
     ///
-    /// The epochs up to the last void one are dropped: later epochs have higher ordinals than a
-    /// lost tail may have used, so everything older is void, whether known or not.
+    /// The epochs up to the last void one are dropped: a later epoch has a higher ordinal than any
+    /// epoch of a lost tail, so every older cursor is void, known or not.
     package init(_ epochs: [Epoch]) {
         let start = epochs.lastIndex(where: \.isVoid).map { $0 + 1 } ?? 0
         self.epochs = Array(epochs[start...])
@@ -71,8 +69,8 @@ package struct EpochLedger: Sendable, Equatable {
 
     /// Voids all epochs, because a cursor proved a lost tail, and begins a new one.
     ///
-    /// One proof leads to one new epoch: the other cursors of the same lost tail have lower
-    /// ordinals than the new epoch and prove nothing any more, however often they are presented and
+    /// One proof leads to one new epoch. The other cursors of the same lost tail have lower
+    /// ordinals than the new epoch, so they prove nothing, however often they are presented and
     /// across restarts.
     ///
     /// - Parameters:
@@ -88,9 +86,9 @@ package struct EpochLedger: Sendable, Equatable {
         return id
     }
 
-    /// Returns the ordinal of an epoch that voids all earlier ones: higher than the last one's, and
-    /// than those of starts whose record a restore removed. There are fewer starts than seconds, so
-    /// the time, in seconds since 1970, exceeds all of them.
+    /// Returns the ordinal of an epoch that voids all earlier ones, including epochs of starts
+    /// whose record a restore removed. There are fewer starts than seconds since 1970, so `now`, in
+    /// these seconds, exceeds all their ordinals.
     package static func ordinalBeyondLoss(after last: UInt32, now: Int64) -> UInt32 {
         // Leaves ordinals for later starts.
         max(last &+ 1, UInt32(clamping: min(max(now, 0), Int64(UInt32.max) - 1_000_000)))

@@ -4,7 +4,6 @@ import WidgetModel
 package struct LogEntry: Sendable {
     /// The sequence of the entry in the total order.
     package let sequence: UInt64
-    /// The app it belongs to.
     package let app: String
     /// The time of acceptance, ms since 1970.
     package let acceptedAt: Int64

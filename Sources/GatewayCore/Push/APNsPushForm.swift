@@ -11,11 +11,9 @@ package struct APNsPushForm: Sendable, Hashable {
     /// The time that APNs stores a push for an unreachable device, seconds; 0 for not at all, `nil`
     /// for as long as APNs chooses, up to 30 days.
     package let lifetime: Int64?
-    /// The time after which APNs no longer stores it, whatever the lifetime, ms since 1970; `nil`
-    /// for none.
+    /// The time when APNs drops it, whatever the lifetime, ms since 1970; `nil` for none.
     private var end: Int64?
-    /// The field `apns-collapse-id`: an unreachable device gets only one of the pushes with the
-    /// same id.
+    /// The field `apns-collapse-id`: an unreachable device gets one of the pushes with the same id.
     package let collapseID: String?
 
     /// The longest `apns-collapse-id`, bytes.
@@ -33,8 +31,7 @@ package struct APNsPushForm: Sendable, Hashable {
         case priority
         /// The lifetime is negative, or too long.
         case lifetime
-        /// The collapse id is empty or too long, or has characters that are invalid in a header
-        /// field.
+        /// The collapse id is empty, too long, or invalid in a header field.
         case collapseID
         /// The app is not a valid bundle id.
         case app
@@ -57,8 +54,6 @@ package struct APNsPushForm: Sendable, Hashable {
     }
 
     /// Creates a form with explicit values.
-    ///
-    /// - Throws: ``Fault``.
     package init(
         _ type: APNsPushType, app: String, priority: Int?, lifetime: Int64?,
         collapseID: String? = nil
@@ -101,9 +96,9 @@ package struct APNsPushForm: Sendable, Hashable {
         type == .background ? topic : String(topic.dropLast(".push-type.\(type)".count))
     }
 
-    /// Returns the form with the priority of one push for a Live Activity: 10 or 5, or 10 by
-    /// default; and the time after which APNs no longer stores it, ms since 1970. Other types have
-    /// only their own.
+    /// Returns the form of one push for a Live Activity: with its priority (10, 5, or `nil` for the
+    /// default of 10) and the time after which APNs no longer stores it, ms since 1970. Returns
+    /// forms of other types unchanged.
     package func at(priority: Int?, until end: Int64? = nil) -> APNsPushForm {
         guard type == .liveactivity, [nil, 5, 10].contains(priority) else { return self }
         var form = self

@@ -21,7 +21,6 @@ package struct APNsReaction: Sendable, Hashable {
         case stop(Scope)
     }
 
-    /// The scope of a stop.
     package enum Scope: Sendable, Hashable {
         case topic
         /// The key or certificate, in the environment of the push.
@@ -32,8 +31,7 @@ package struct APNsReaction: Sendable, Hashable {
     package enum Connection: Sendable, Hashable {
         /// Continue to use the connection.
         case keep
-        /// Send no further request on it, and open a new one as soon as ``APNsConnectionPace``
-        /// allows.
+        /// Send no further request on it; open a new one when ``APNsConnectionPace`` allows.
         case replace
     }
 
@@ -49,9 +47,7 @@ package struct APNsReaction: Sendable, Hashable {
 
     /// The consequence for the push and its address.
     package let verdict: Verdict
-    /// The consequence for the connection.
     package let connection: Connection
-    /// The consequence for the provider token.
     package let providerToken: ProviderToken
     /// The problem to report to an operator; `nil` for none.
     package let alert: PushAlert?
@@ -86,8 +82,7 @@ package struct APNsReaction: Sendable, Hashable {
     private init(to failure: APNsOutcome.Failure, of attempt: APNsAttempt) {
         switch failure {
         case .notProcessed:
-            // Safe to send again at once, but a peer that rejects everything must not be retried in
-            // a loop.
+            // Safe to send again at once, but not in a loop to a peer that rejects everything.
             self.init(
                 .retry(attempt.failures == 0 ? .atOnce : .connection), connection: .replace)
         case .connectionEnded, .notConnected:

@@ -27,7 +27,7 @@ package struct ActivityContent: Sendable, Hashable {
         case update, end
     }
 
-    /// What only a push that starts an activity states.
+    /// The additional content of a push that starts an activity.
     package typealias Start = (
         type: String, attributes: JSONObject, alert: JSONObject?, channel: String?
     )
@@ -82,8 +82,8 @@ package struct ActivityContent: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - timestamp: Seconds since 1970; a device ignores content with an older timestamp.
-    ///   - start: The activity to start with the content, which must not end it; `nil` for one that
-    ///     is active. The alert of the content replaces its own.
+    ///   - start: The activity to start; `nil` for an active one. The content must not end it, and
+    ///     its alert replaces the start's.
     package func payload(
         at timestamp: Int64, starting start: Start? = nil
     ) throws(ContentFailure) -> [UInt8] {

@@ -18,7 +18,6 @@ package struct AddressGuard: Sendable, Hashable {
         case linkLocal = "link-local"
         /// The metadata service of a cloud.
         case metadata
-        /// Multicast addresses.
         case multicast
         /// Addresses for documentation.
         case documentation

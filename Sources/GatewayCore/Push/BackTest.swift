@@ -22,8 +22,7 @@ package struct BackTest: Sendable {
         package var reloads = 0
         /// The number of pushes to devices and webhooks that it is a reason for.
         package var pushes = 0
-        /// The number of notifications that a device's budget, or the interval between pushes,
-        /// withholds.
+        /// The number of notifications withheld by a budget or the interval between pushes.
         package var withheld = 0
         /// The number of subscriptions.
         package var holders = 0
@@ -41,8 +40,7 @@ package struct BackTest: Sendable {
         let kind: String
     }
 
-    /// The maximum number of stored notifications, 32 bytes each; the replay ends when it is
-    /// reached.
+    /// The maximum number of stored notifications, 32 bytes each, at which the replay ends.
     package static let eventsMax = 4_000_000
     private static let unionsMax = 100_000
 
@@ -134,7 +132,6 @@ package struct BackTest: Sendable {
 
     // MARK: Clients
 
-    /// Counts a registered client.
     package mutating func count(_ record: ClientRecord) {
         var pushed: [APNsPushType: [ClientNotification]] = [:]
         ruleSet.visitItems(of: record.registration) { item, rules, parameters in

@@ -1,12 +1,11 @@
 import DequeModule
 
-/// Assigns pushes to connections to APNs: the decisions of one pool, that is of one team, key and
-/// environment.
+/// Assigns pushes to the connections to APNs of one pool, that is of one team, key and environment.
 ///
-/// A lane is a single connection from its opening to its end; it is never reopened. A push opens it
-/// and is sent alone; with provider tokens, further pushes are also sent one at a time until one
-/// was accepted. After a failure a lane is retired: nothing more is sent on it, and it is closed
-/// when its pushes in flight have ended.
+/// A lane is a single connection from its opening to its end; it is never reopened. Its first push
+/// opens it and is sent alone. With provider tokens, pushes are sent one at a time until one was
+/// accepted. After a failure a lane is retired: nothing more is sent on it, and it is closed when
+/// its pushes in flight have ended.
 package struct ConnectionScheduler: Sendable {
     /// The limits of a pool.
     package struct Terms: Sendable, Hashable {
@@ -14,8 +13,7 @@ package struct ConnectionScheduler: Sendable {
         package let lanesMax: Int
         /// The maximum number of requests in flight on one connection.
         package let windowMax: Int
-        /// Whether requests carry provider tokens; otherwise the connection has a client
-        /// certificate.
+        /// Whether requests carry provider tokens; if not, the connection has a client certificate.
         package let usesTokens: Bool
         /// The longest time that a push waits for a connection to be opened, ms. It is rejected if
         /// it would wait longer.
@@ -43,8 +41,7 @@ package struct ConnectionScheduler: Sendable {
         /// Reject a push for now: no connection may be opened for a while.
         case refuse(push: UInt64)
         case close(lane: UInt64)
-        /// Do nothing before this time on the caller's monotonic clock, ms, or before the next
-        /// event.
+        /// Do nothing before the next event, or this time on the caller's monotonic clock, ms.
         case wait(until: Int64)
     }
 
@@ -65,9 +62,8 @@ package struct ConnectionScheduler: Sendable {
         var tokenSince = Int64.min
     }
 
-    /// The longest time that a push on an unproven connection may be in flight, and that a peer may
-    /// allow no requests at all, ms. Then the lane is retired, so that it does not block all
-    /// others.
+    /// The time, ms, after which a lane is retired if a push on its unproven connection is still in
+    /// flight, or if its peer still allows no requests. Until then no other connection is opened.
     package static let provingMax: Int64 = 10_000
 
     private let terms: Terms
@@ -80,7 +76,6 @@ package struct ConnectionScheduler: Sendable {
         self.terms = terms
     }
 
-    /// The number of waiting pushes.
     package var waitingCount: Int { waiting.count }
     /// The number of connections that are not retired.
     package var usableCount: Int { lanes.values.count { !$0.isRetired } }
@@ -127,8 +122,7 @@ package struct ConnectionScheduler: Sendable {
         lanes[lane]?.isRetired = true
     }
 
-    /// Records the end of a push on a lane. Without an outcome it was not sent: there is no
-    /// connection.
+    /// Records the end of a push on a lane; without an outcome, no connection was made to send it.
     package mutating func ended(on number: UInt64, _ outcome: APNsOutcome?) {
         guard var lane = lanes[number] else { return }
         lane.underWay -= 1
@@ -149,8 +143,7 @@ package struct ConnectionScheduler: Sendable {
 
     // MARK: Decisions
 
-    /// Returns the next action; `nil` if there is none before the next event. Call it repeatedly
-    /// until then.
+    /// Returns the next action; `nil` if there is none before the next event. Call it until `nil`.
     ///
     /// - Parameter token: The number of the provider token that pushes are sent with.
     package mutating func next(now: Int64, random: UInt64, token: UInt64?) -> Step? {

@@ -3,10 +3,10 @@ import WidgetModel
 /// The notifications owed to one client in one category (its timelines, its recommendation sets, a
 /// control or a Live Activity), and the address for the next push.
 ///
-/// There is no queue: everything up to the latest change that affects the client, beyond what it
-/// confirmed, is owed. Streams and polls notify without confirming; an accepted push has reported
-/// everything up to the position at which it was composed. Addresses are used in the client's order
-/// of preference, the next one only if those before it fail.
+/// There is no queue: the client is owed everything that affects it and that it has not confirmed.
+/// Streams and polls notify without confirming; an accepted push has reported everything up to the
+/// position at which it was composed. Addresses are used in the client's order of preference, each
+/// only if those before it fail.
 ///
 /// Times are on the caller's monotonic clock, ms.
 package struct DeliveryAttempts: Sendable {
@@ -30,9 +30,9 @@ package struct DeliveryAttempts: Sendable {
         /// The sequence up to which nothing is owed here: accepted pushes reported it, or it did
         /// not concern the client. It follows the log only when a change comes.
         package internal(set) var delivered: UInt64 = 0
-        /// The sequence after which the last accepted push reported changes, together with those
-        /// before it that a client known to answer has not reacted to; 0 if they reported
-        /// everything, and before the first push.
+        /// The last accepted push reported changes after this sequence; 0 if it reported
+        /// everything, and before the first push. A client known to answer may not have reacted to
+        /// earlier pushes: then their changes are included.
         package internal(set) var spokeSince: UInt64 = 0
         /// The sequence up to which no push is repeated, after a permanent rejection.
         package internal(set) var givenUp: UInt64 = 0
@@ -55,8 +55,7 @@ package struct DeliveryAttempts: Sendable {
         var notBefore = Int64.min
         /// The time at which an accepted push is repeated if the client makes no contact.
         var repeatAt = Int64.min
-        /// The time at which the budget allows the currently stale content; checked again when more
-        /// becomes stale.
+        /// The time at which the budget allows the stale content; checked again when it grows.
         var withheldUntil = Int64.min
         /// The push in flight.
         var underWay: UnderWay?
@@ -77,8 +76,7 @@ package struct DeliveryAttempts: Sendable {
         var isOpen: Bool { isUsable && isConfigured && !hasEnded }
         /// The earliest time of the next push.
         var firstPush: Int64 { max(notBefore, withheldUntil) }
-        /// The sequence up to which nothing is left to report here if the push in flight is
-        /// accepted.
+        /// The sequence up to which nothing is left to report here after the push in flight.
         var covered: UInt64 { max(delivered, givenUp, underWay?.position ?? 0) }
         /// Returns whether it accepted a push up to `latest` without any contact of the client
         /// since, after all repeats, or after those before a permanent rejection.
@@ -99,8 +97,7 @@ package struct DeliveryAttempts: Sendable {
 
     /// The latest change that affects the client.
     package internal(set) var latest: UInt64 = 0
-    /// The sequence up to which everything was acknowledged, or covered by the cursor of a resumed
-    /// stream.
+    /// The sequence up to which the client acknowledged everything, or resumed a stream.
     package internal(set) var confirmed: UInt64 = 0
     /// The highest urgency of the changes waiting to be pushed.
     package internal(set) var urgency = Urgency.normal
@@ -118,7 +115,7 @@ package struct DeliveryAttempts: Sendable {
     /// The end of the grace period for a client whose stream opened or ended.
     var graceUntil = Int64.min
     /// The changes sent on a stream, each with the end of its grace period, and whether the id of
-    /// the streams has passed it, so that a cursor can confirm it. Bounded: the last entry
+    /// the streams has passed it: only then can a cursor confirm it. Bounded: the last entry
     /// represents all later changes.
     var carried: [(sequence: UInt64, until: Int64, isPassed: Bool)] = []
     /// The latest change that was not sent on a stream.
@@ -152,7 +149,7 @@ package struct DeliveryAttempts: Sendable {
     /// Records a change that affects the client.
     ///
     /// - Parameters:
-    ///   - since: The sequence up to which no change affects the client that is not owed already;
+    ///   - since: The sequence up to which every change that affects the client is owed already;
     ///     `nil` for all before this one.
     ///   - delay: The delay of its push when spread, ms; waiting changes are not delayed.
     ///   - isNarrow: Whether streams that are limited to some kinds carry it.
@@ -197,8 +194,8 @@ package struct DeliveryAttempts: Sendable {
         streamsSent(upTo: id, from: carried.count - 1, now: now)
     }
 
-    /// Records the id of the client's streams. The grace period of a change begins when the id has
-    /// passed it: no cursor of the client can confirm it before.
+    /// Records the id of the client's streams. A change's grace period begins when the id has
+    /// passed it, because no cursor can confirm it before.
     ///
     /// - Parameter first: The first of the changes to judge.
     mutating func streamsSent(upTo id: UInt64, from first: Int = 0, now: Int64) {
@@ -227,8 +224,8 @@ package struct DeliveryAttempts: Sendable {
         extendGrace(now)
     }
 
-    /// Records that a stream is open whose opening is reported a moment later: the waiting change
-    /// has the grace period that the stream gives it.
+    /// Records that a stream is open whose opening will be reported a moment later, and gives the
+    /// waiting change the stream's grace period.
     ///
     /// - Parameter id: The id of the client's streams, up to which they sent everything.
     mutating func streamIsOpen(sentUpTo id: UInt64, now: Int64) {
@@ -246,7 +243,6 @@ package struct DeliveryAttempts: Sendable {
         pendingSince = now
     }
 
-    /// Records the end of a stream.
     package mutating func streamEnded(now: Int64) {
         streams = max(0, streams - 1)
         extendGrace(now)
@@ -275,11 +271,11 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
-    /// Returns the sequence up to which no address has anything to report. While nothing is owed,
-    /// it moves with the log.
+    /// Returns the sequence up to which no address has anything to report; `position` if everything
+    /// was reported.
     ///
-    /// What one address accepted goes to no other, except where it may not have arrived: the client
-    /// is known to answer and has not, or has not had the time.
+    /// A change that one address accepted is not pushed to others, unless it may not have arrived:
+    /// the client is known to answer and has not, or its time to answer has not passed.
     private func settled(at position: UInt64, now: Int64) -> UInt64 {
         let silent = addresses.filter {
             $0.awaitsSign && $0.delivered > confirmed && (isKnownToAnswer || now < $0.repeatAt)
@@ -313,8 +309,7 @@ package struct DeliveryAttempts: Sendable {
         return turn.due <= now ? .push(address: turn.address.id) : .wait(until: turn.due)
     }
 
-    /// Returns the next address to push to and the time of its push; `nil` when nothing needs to be
-    /// done.
+    /// Returns the next address to push to and the time of its push; `nil` when there is none.
     func turn(now: Int64) -> (address: Address, due: Int64)? {
         guard isOwed else { return nil }
         var earliest: (address: Address, due: Int64)?
@@ -394,9 +389,9 @@ package struct DeliveryAttempts: Sendable {
         }
     }
 
-    /// Returns the timestamp of a push, seconds since 1970, before its content is requested. Each
-    /// is higher than the one before, also when the clock was set back, so that no device takes
-    /// older content for newer.
+    /// Returns the timestamp of a push, seconds since 1970, before its content is requested. It is
+    /// higher than the one before even if the clock was set back, so that no device takes older
+    /// content for newer.
     package mutating func stamped(wall seconds: Int64) -> Int64 {
         startedSince = started(by: seconds)
         stamp = max(seconds, stamp.later(by: 1))

@@ -11,7 +11,6 @@ package struct DuePush: Sendable {
     package let sorts: [PushCategory]
     /// The reason why it is sent.
     package let cause: PushCause
-    /// The address that it is sent to.
     package let address: DeliveryAddress
     /// The APNs environment, which may differ from the registered one; meaningless for webhooks.
     package let environment: APNsEnvironment
@@ -55,7 +54,7 @@ package struct DuePush: Sendable {
     }
 }
 
-/// What became of the question for the content of a push that was not sent.
+/// The reason why a push without content was not sent.
 package enum ContentOutcome: Sendable, Hashable {
     /// The source has nothing to say now.
     case nothing

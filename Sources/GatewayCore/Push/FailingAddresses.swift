@@ -1,5 +1,4 @@
-/// The addresses whose latest push failed, to tell when an address begins to fail and when it works
-/// again.
+/// The addresses whose latest push failed, to tell when an address begins to fail or works again.
 package struct FailingAddresses<Address: Hashable & Sendable>: Sendable {
     /// A change of an address's state.
     package enum Change: Sendable, Equatable {
@@ -9,8 +8,8 @@ package struct FailingAddresses<Address: Hashable & Sendable>: Sendable {
         case worksAgain
     }
 
-    /// The maximum number of addresses. Addresses of clients that are gone never succeed again, so a
-    /// full set is emptied: those that still fail are then reported once more.
+    /// The maximum number of addresses. Addresses of clients that are gone never succeed again, so
+    /// a full set is emptied: those that still fail are then reported once more.
     private let addressesMax: Int
     private var failing: Set<Address> = []
 

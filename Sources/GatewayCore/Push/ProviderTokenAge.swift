@@ -20,8 +20,7 @@ package struct ProviderTokenAge: Sendable, Hashable {
         /// The `iat` of the token, ms since 1970.
         package let issuedAt: Int64
 
-        /// Returns whether the token is usable: young enough by both clocks, and not issued in the
-        /// future.
+        /// Returns whether the token is young enough by both clocks, and not issued in the future.
         func isFit(now: Int64, wall: Int64) -> Bool {
             now.elapsed(since: mintedAt) < ProviderTokenAge.usedMax
                 && wall.elapsed(since: issuedAt) < ProviderTokenAge.usedMax
@@ -52,8 +51,8 @@ package struct ProviderTokenAge: Sendable, Hashable {
         return current.flatMap { $0.isFit(now: now, wall: wall) ? $0 : nil }
     }
 
-    /// Records a token, which may have been created elsewhere, and used there since. Its number
-    /// accompanies every push that uses it.
+    /// Records a token, which may have been created and used elsewhere. Its number accompanies
+    /// every push that uses it.
     ///
     /// - Parameter issuedAt: The `iat` of the token, ms since 1970.
     package mutating func adopted(issuedAt: Int64, now: Int64, wall: Int64) -> Token {

@@ -70,7 +70,6 @@ package struct PushAllowance: Sendable, Hashable {
         package let left: Int
         /// The part of ``left`` that is reserved for urgent changes.
         package let reserved: Int
-        /// The limits.
         package let terms: Terms
         /// The time of the next refill by one push; `nil` if the allowance is full.
         package let refillsAt: Int64?

@@ -3,9 +3,9 @@ import WidgetModel
 /// The push budget of one device, or of one broadcast channel.
 ///
 /// A push of type `widgets` reloads every widget of the app on the device and spends from
-/// WidgetKit's budgets, so such pushes are limited, and a kind does not cause another one before
-/// its minimum interval has passed. Withheld content is not stored here: it stays stale, and a
-/// later request pushes it at the time that this returns, or together with an earlier push.
+/// WidgetKit's budgets. Therefore such pushes are limited, and a kind causes no other push before
+/// its minimum interval has passed. Withheld content is not stored here. It stays stale, and the
+/// next push includes it: at the time that this returns, or earlier for another reason.
 package struct PushBudget: Sendable {
     /// An account that pushes are counted to, with a limit of its own.
     package enum Account: String, Sendable, CaseIterable {
@@ -148,8 +148,8 @@ package struct PushBudget: Sendable {
     /// Reverts a counted push that failed.
     ///
     /// - Parameters:
-    ///   - before: The previous times at which its kinds were pushed, which are restored, so that
-    ///     none waits for the failed push's interval.
+    ///   - before: When its kinds were pushed before. These times are restored, so that no kind
+    ///     waits for the failed push's interval.
     ///   - isCounted: Whether it stays counted, because it may have arrived nevertheless.
     package mutating func giveBack(
         _ account: Account, before: [LastPush], isCounted: Bool, now: Int64

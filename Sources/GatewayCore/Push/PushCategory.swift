@@ -5,7 +5,6 @@ import WidgetModel
 package enum PushCategory: Sendable, Hashable {
     /// The timelines and their relevance.
     case timelines
-    /// The recommendation sets.
     case recommendations
     /// A single placed control.
     case control(id: String)
@@ -32,7 +31,7 @@ package enum PushCategory: Sendable, Hashable {
         func shared(_ type: APNsPushType) -> [DeliveryAddress] {
             registration.delivery.filter { $0.isWebhook || $0.apns?.type == type }
         }
-        // Most clients have no sets, of which a webhook could be told.
+        // Most clients have no sets that a webhook could report.
         let sets = shared(.background).filter {
             !$0.isWebhook || !registration.recommendations.isEmpty
         }
@@ -56,8 +55,7 @@ package enum PushCategory: Sendable, Hashable {
 }
 
 extension PushCategory {
-    /// The category as stored text; for a control or activity with its id, for a start with its
-    /// type.
+    /// The category as stored text, with the id of a control or activity, or the type of a start.
     var text: String {
         switch self {
         case .timelines: "timelines"
@@ -111,7 +109,6 @@ extension DeliveryAddress {
         if case .apns(let address) = self { address } else { nil }
     }
 
-    /// Whether the address is a webhook.
     package var isWebhook: Bool {
         if case .webhook = self { true } else { false }
     }

@@ -1,6 +1,7 @@
 /// The reason why a push is sent: why a stream did not suffice.
 package enum PushCause: String, Sendable, CaseIterable {
-    /// No stream for the changed kind was open when the change came, and none had ended just before.
+    /// No stream for the changed kind was open when the change came, and none had ended just
+    /// before.
     case noStream = "no-stream"
     /// A stream was open, but the client did not acknowledge the change in time.
     case notAcknowledged = "not-acknowledged"

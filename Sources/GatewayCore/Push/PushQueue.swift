@@ -1,8 +1,8 @@
 import DequeModule
 
-/// The push targets that wait, and the places of pushes to webhooks and of questions for content.
-/// Apps take turns, then an app's hosts or sources. A slow host uses up its own places only, at
-/// most a quarter of all; the sources of an app have places of their own.
+/// The waiting push targets, and the places for webhook pushes and content questions in flight.
+/// Apps take turns, and within an app its hosts or sources. A host uses at most a quarter of the
+/// webhook places, so a slow host delays only itself. Each app has its own places for questions.
 struct PushQueue: Sendable {
     /// The pushes of an app to a webhook's host and port, or to APNs (`nil`).
     struct Route: Hashable, Comparable {

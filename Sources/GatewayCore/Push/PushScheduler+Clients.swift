@@ -3,7 +3,7 @@ import WidgetModel
 extension PushScheduler {
     // MARK: Registrations
 
-    /// What is known of a client to which nothing was pushed until now.
+    /// The known progress of a client that had no pushes until now.
     package struct Evidence: Sendable {
         /// The highest cursor that the client acknowledged, or resumed a stream with; 0 for none.
         package var confirmed: UInt64
@@ -22,8 +22,8 @@ extension PushScheduler {
     /// The clients that can be pushed to.
     package var keys: [ClientKey] { Array(clients.keys) }
 
-    /// Applies a first or changed registration of a client. Owed notifications stay owed, and
-    /// nothing else is.
+    /// Applies a first or changed registration of a client. What was owed stays owed, and the
+    /// registration itself adds nothing.
     ///
     /// - Parameters:
     ///   - heard: The contact of a client that had no address until now.
@@ -40,13 +40,13 @@ extension PushScheduler {
     /// Restores a client from before the start of the program, with its stored state. Nothing is
     /// pushed to it before ``lookAtRestored(now:)``.
     ///
-    /// Clients are restored in the order in which they stated their addresses, so that a token
+    /// Clients must be restored in the order in which they stated their addresses, so that a token
     /// belongs to the last of them.
     ///
     /// - Parameters:
-    ///   - clear: The sequence up to which the client is owed only what its stored state says; 0
-    ///     if that is not known.
-    ///   - heard: The contact of the client since that was stored.
+    ///   - clear: The sequence up to which the stored state contains everything that is owed; 0 if
+    ///     that is not known.
+    ///   - heard: The contact of the client since its state was stored.
     package mutating func restore(
         _ record: ClientRecord, app: String, _ saved: SavedClient?, clear: UInt64 = 0,
         heard: Evidence = .none, now: Int64, wall: Int64
@@ -278,8 +278,7 @@ extension PushScheduler {
         }
     }
 
-    /// Returns whether a push token belongs to the client, that is, no other client has registered
-    /// it since.
+    /// Returns whether a push token belongs to the client: no other client registered it since.
     func owns(_ address: DeliveryAddress, _ key: ClientKey) -> Bool {
         token(of: address, key.app).map { owners[$0] == key } ?? true
     }
@@ -315,7 +314,6 @@ extension PushScheduler {
         }
     }
 
-    /// Records the end of a stream.
     package mutating func streamEnded(
         _ key: ClientKey, kinds: Set<String>? = nil, now: Int64
     ) {
@@ -331,7 +329,6 @@ extension PushScheduler {
         streams[key]?.contains { $0 == nil } ?? false
     }
 
-    /// Records a poll of the client.
     package mutating func polled(_ key: ClientKey, now: Int64) {
         visit(key, now: now) { lane, _ in lane.attempts.polled() }
     }
@@ -352,7 +349,7 @@ extension PushScheduler {
             guard let key = lanes[slot]?.client else { continue }
             changed.insert(key)
             lanes[slot]?.attempts.forgetPositions(head: shard.position, now: now)
-            // What may have been started is not started again.
+            // An activity that may have been started is not started again.
             if lanes[slot]?.sort.isStart == true {
                 lanes[slot]?.attempts.confirm(shard.position)
             }

@@ -2,14 +2,14 @@
 extension PushScheduler {
     /// Adopts a new configuration.
     ///
-    /// Apps and webhooks that are no longer configured get no pushes, and stay owed. Withheld
-    /// content is checked against the new budgets, which keep the spent share, and is sent spread
-    /// over time like a change for as many devices.
+    /// An app or webhook that is no longer configured gets no pushes; its notifications stay owed.
+    /// Withheld content is checked against the new budgets, which keep the spent share. It is then
+    /// spread over time like a change for as many devices.
     ///
     /// - Parameters:
     ///   - mended: The places whose key, certificate or topic changed. Stopped, rejected and
-    ///     quarantined pushes there are retried, and results of pushes in flight there cause no
-    ///     more stops.
+    ///     quarantined pushes there are retried. Results of pushes in flight there cause no more
+    ///     stops.
     ///   - liftsStops: Whether to lift every stop, because an operator requested it.
     package mutating func configure(
         _ terms: Terms, mended places: Set<AppEnvironment>, liftsStops: Bool, now: Int64

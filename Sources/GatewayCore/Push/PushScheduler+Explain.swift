@@ -1,10 +1,8 @@
 import WidgetModel
 
 extension PushScheduler {
-    /// Returns the outcome of the pushes for an item, with respect to the change at `sequence`,
-    /// which affects it.
-    ///
-    /// - Returns: `nil` when none are sent for it.
+    /// Returns the outcome of the change at `sequence` by pushes for an item that it affects; `nil`
+    /// when none are sent for it.
     package func standing(
         of item: Subscription, _ record: ClientRecord, app: String, at sequence: UInt64, now: Int64
     ) -> Outcome? {
@@ -93,8 +91,7 @@ extension PushScheduler {
         package let isUnderWay: Bool
         /// The reason why it receives no pushes; `nil` if it does.
         package let absence: Outcome.Absence?
-        /// The type of the Live Activity for which there is no content, and why; `nil` if there
-        /// is.
+        /// The type of the Live Activity that has no content, and why; `nil` if there is none.
         package let failing: (type: String, failure: ContentFailure)?
         /// The device's saved pushes of this type; `nil` for a webhook, which has no budget.
         package let savings: PushAllowance.Savings?
@@ -133,8 +130,7 @@ extension PushScheduler {
             .map(\.attempts.confirmed).max() ?? 0
     }
 
-    /// Returns the sequence up to which a client confirmed an item; 0 when no pushes are sent for
-    /// it.
+    /// Returns the sequence up to which a client confirmed an item; 0 when it is not pushed.
     package func confirmed(
         _ item: Subscription, of record: ClientRecord, app: String
     ) -> UInt64 {
@@ -179,8 +175,7 @@ extension PushScheduler {
         return isDisabled ? .disabledWebhook : .deadAddress
     }
 
-    /// Returns the outcome for a withheld push, with the reason of the budget if the budget
-    /// withheld it.
+    /// Returns the outcome for a withheld push, with the budget's reason if the budget withheld it.
     private func withheld(
         _ reason: Outcome.Reason, until: Int64, on lane: PushTarget, client key: ClientKey,
         address: UInt64, now: Int64

@@ -2,8 +2,7 @@ import CatalogModel
 import WidgetModel
 
 extension PushScheduler {
-    /// Pushes the currently stale content to an address, unless nothing is stale or the budget
-    /// withholds it.
+    /// Pushes the stale content to an address, unless there is none or the budget withholds it.
     mutating func push(_ slot: Int, to id: UInt64, now: Int64) {
         guard let lane = lanes[slot], let client = clients[lane.client],
             let address = client.addresses[id]
@@ -147,8 +146,7 @@ extension PushScheduler {
             priority: account == .quietActivities ? 5 : 10, start: start)
     }
 
-    /// Returns the timestamp of a push for a Live Activity, to be taken before its content is asked
-    /// for.
+    /// Returns the timestamp of a push for a Live Activity. Call it before asking for its content.
     package mutating func stamp(_ order: DuePush, wall seconds: Int64) -> Int64 {
         let seconds = max(seconds, stampMin)
         guard let sort = order.sorts.first, let slot = slot(of: order.client, sort) else {
@@ -219,9 +217,9 @@ extension PushScheduler {
 
     // MARK: Streams
 
-    /// Returns whether a push may be sent by what the client's streams sent; requests their id if
-    /// not. A stream that opened in a collapse window has windows of its own, which only its loop
-    /// knows.
+    /// Returns whether the scheduler knows enough of what the client's streams sent to push now. If
+    /// not, it requests their id: a stream that opened during a collapse window has windows of its
+    /// own, which only its event loop knows.
     mutating func knowsSent(_ slot: Int, for route: PushQueue.Route) -> Bool {
         guard let lane = lanes[slot], !lane.isPushed, isStreaming(lane.client),
             let state = clients[lane.client]?.sent, shard.collapses(app: lane.client.app)
@@ -265,7 +263,7 @@ extension PushScheduler {
         }
     }
 
-    /// Records that the answer to the question for a push has arrived: the next one may be asked.
+    /// Records that the content for a push has arrived, so that the next question may be asked.
     ///
     /// - Parameter isNew: Whether the source was asked for it.
     /// - Returns: Whether the push may still be sent.

@@ -72,7 +72,7 @@ extension PushScheduler {
 }
 
 extension PushAddress {
-    /// What is stored of an address.
+    /// The stored state of an address.
     struct Saved: Sendable {
         var environment: APNsEnvironmentChoice?
         var webhook: WebhookSchedule?

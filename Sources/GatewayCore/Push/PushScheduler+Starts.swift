@@ -48,7 +48,7 @@ extension PushScheduler {
             of: lane.client.app, type: type, after: sequence, for: lane.record.attributes)
     }
 
-    /// The number of failures with which a start makes way for the next one: two minutes.
+    /// The number of failures, in about two minutes, after which the next start takes its turn.
     private static let startFailuresMax = 8
 
     /// Returns whether a start without content is not asked for again, because others wait for it.

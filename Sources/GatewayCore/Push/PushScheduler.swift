@@ -1,13 +1,13 @@
 import HeapModule
 import WidgetModel
 
-/// Decides which clients get pushes, at which address and when: clients without a stream, or whose
-/// streams confirm nothing.
+/// Decides which clients get pushes, at which address and when. It pushes to clients without a
+/// stream, and to clients whose streams confirm nothing.
 ///
-/// It contains a shard like those of the event loops, whose streams represent the addresses of
-/// clients, so that the same code decides the effect of changes, catalogs, operator reloads and
-/// registrations on a client. There is no queue: staleness is checked when a push is due, and a
-/// push reports what is stale at that moment.
+/// It contains a shard like those of the event loops, with a stream for each category of a client,
+/// so that the same code decides the effect of changes, catalogs, operator reloads and
+/// registrations. There is no queue: staleness is checked when a push is due, and a push reports
+/// what is stale then.
 ///
 /// Times are on the caller's monotonic clock, ms. Actions for the caller are left in ``actions``.
 package struct PushScheduler: Sendable {
@@ -29,7 +29,6 @@ package struct PushScheduler: Sendable {
         package var webhooksPerHost = 4
         /// The apps with pushes through APNs; `nil` for all.
         package var apnsApps: Set<String>?
-        /// Whether webhooks are enabled.
         package var hasWebhooks = true
 
         package init() {}
@@ -250,7 +249,7 @@ package struct PushScheduler: Sendable {
             lanes[slot]?.attempts.changed(
                 at: last, after: since, urgency: highest, delay: delay, isNarrow: isNarrow,
                 sentUpTo: id, now: now)
-            // What is stored says what is owed: after a restart, and to the next leader.
+            // The stored state tells what is owed after a restart, and to the next leader.
             changed.insert(client)
             slots.append(slot)
         }

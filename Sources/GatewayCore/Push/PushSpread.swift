@@ -35,8 +35,8 @@ package struct PushSpread: Sendable {
         self.hash = hash
     }
 
-    /// Returns the time over which the devices affected by a change are spread, ms: as long as they
-    /// take at the configured rate, up to the window; 0 for urgent changes, and if all devices fit
+    /// Returns the time over which the devices affected by a change are spread, ms: what the
+    /// configured rate requires, at most the window; 0 for urgent changes, and if all devices fit
     /// into a second.
     package func span(devices: Int, urgency: Urgency) -> Int64 {
         let window: Int64 =

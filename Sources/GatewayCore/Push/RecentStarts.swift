@@ -4,7 +4,7 @@ import WidgetModel
 /// A start of Live Activities on clients, in the log.
 package struct RecentStart: Sendable {
     package let sequence: UInt64
-    /// When it expires, ms since 1970; it is not pushed from then on.
+    /// The time from which it is no longer pushed, ms since 1970.
     package let expiresAt: Int64
     package let start: ActivityStart
 

@@ -9,7 +9,7 @@ struct SourceHealth: Sendable {
     /// Whether it gave no answer, requested a wait, or has no content for two clients. What it does
     /// not know of one client it may know of others.
     private(set) var isDown = false
-    /// The client for which it failed first.
+    /// The client of the first failed question.
     private var client: ClientKey?
     /// The time before which it is not asked again.
     private(set) var until = Int64.min
@@ -24,8 +24,7 @@ struct SourceHealth: Sendable {
     ///   - number: The number of the push that it was asked for.
     ///   - client: The client of that push.
     ///   - lastPush: The number of the last push that has begun.
-    /// - Returns: Whether it counts: questions that were asked before the last failure are part of
-    ///   that one.
+    /// - Returns: Whether it counts: a question asked before the last failure is part of that one.
     mutating func failed(
         _ failure: ContentFailure, push number: UInt64, of client: ClientKey, lastPush: UInt64,
         retryAfter: Int64?, now: Int64, random: UInt64

@@ -1,6 +1,5 @@
 /// The URL of a webhook in an unambiguous form, so that every later parser finds the same host.
 package struct WebhookEndpoint: Sendable, Hashable {
-    /// The fault of a URL.
     package enum Fault: Error, Sendable, Hashable {
         /// The URL is longer than ``lengthMax`` bytes.
         case tooLong
@@ -33,7 +32,6 @@ package struct WebhookEndpoint: Sendable, Hashable {
     /// The path and query, beginning with a slash.
     package let target: String
 
-    /// Parses a URL.
     package init(_ url: String) throws(Fault) {
         guard url.utf8.count <= Self.lengthMax else { throw .tooLong }
         // Some parsers treat a backslash as the end of the host, others do not.

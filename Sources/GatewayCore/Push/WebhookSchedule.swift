@@ -1,6 +1,5 @@
 import WidgetModel
 
-/// The response of a webhook endpoint.
 package struct WebhookResponse: Sendable, Hashable {
     package let status: Int
     /// The wait that `Retry-After` requested, in seconds.
@@ -8,7 +7,6 @@ package struct WebhookResponse: Sendable, Hashable {
     /// Whether it came over HTTP/2, so that requests to the endpoint share connections.
     package var isMultiplexed = false
 
-    /// Creates a response of a status.
     package static func status(_ status: Int, retryAfter: Int64? = nil) -> Self {
         Self(status: status, retryAfter: retryAfter)
     }

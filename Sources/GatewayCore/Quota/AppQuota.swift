@@ -20,15 +20,11 @@ package struct AppQuota: Sendable, Hashable {
     }
 
     /// Checks that an app may add a registration.
-    ///
-    /// - Parameter usage: The app's current usage.
     package func checkNewClient(of usage: AppUsage) throws(Rejection) {
         guard usage.clients < clientsMax else { throw .tooManyClients(limit: clientsMax) }
     }
 
     /// Checks that the log may store more bytes of an app. Adding 0 bytes always succeeds.
-    ///
-    /// - Parameter usage: The app's current usage.
     package func checkLog(adding bytes: Int, to usage: AppUsage) throws(Rejection) {
         guard bytes > 0 else { return }
         guard bytes <= logBytesMax else { throw .exceedsLog(adding: bytes, limit: logBytesMax) }

@@ -11,7 +11,6 @@ package struct AppUsage: Sendable, Hashable {
         self.logBytes = logBytes
     }
 
-    /// Adds a change to a usage.
     package static func += (usage: inout AppUsage, change: AppUsage) {
         usage.clients += change.clients
         usage.logBytes += change.logBytes
@@ -51,10 +50,9 @@ package struct UsageTable: Sendable, Equatable {
 }
 
 /// The usage of every app within one transaction: the usage on disk, and the changes of the
-/// transaction's jobs.
+/// transaction's jobs. A failed job's changes are dropped.
 ///
-/// The changes of a job that fails are dropped. The usage on disk stays unchanged: the writer adds
-/// ``changes`` to it after the transaction is committed.
+/// The usage on disk stays unchanged here: the writer adds ``changes`` to it after the commit.
 package struct StagedUsage: Sendable {
     private let committed: UsageTable
     /// The changes of the jobs that have succeeded.

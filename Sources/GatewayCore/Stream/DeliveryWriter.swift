@@ -50,7 +50,6 @@ struct DeliveryWriter {
             && (stream.last >= appendedCount || output.pointee.frame(of: stream.last) == frame)
     }
 
-    /// Delivers the notification to a stream.
     @inline(__always)
     mutating func deliver(to stream: inout StreamRecord, slot: UInt32) {
         if madeCount == Self.roomCount { flush() }

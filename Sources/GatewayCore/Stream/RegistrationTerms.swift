@@ -4,10 +4,9 @@ import WidgetModel
 /// fields on the registration.
 ///
 /// A registration may be replaced or removed while a request is passed from the thread that read it
-/// to the shard that answers it. Therefore these terms are applied to the registration in force at
-/// the moment of the action, on the shard's own loop. The registry is written before any shard is
-/// informed, so a shard that has applied a registration finds it there, or finds a newer one, which
-/// reaches it next.
+/// to the shard that answers it. Therefore the shard's own loop applies these terms, to the
+/// registration in force when it acts. The registry is written before any shard is informed: it has
+/// the registration that the shard has applied, or a newer one that reaches the shard next.
 package struct RegistrationTerms: Sendable {
     /// The reason why a request is rejected.
     package enum Rejection: Error, Equatable {

@@ -86,8 +86,8 @@ extension Shard {
     }
 
     /// Delivers a frame to the holders that `visitAll` visits in the index, each with the latest
-    /// change to its key, unless they have got the frame already. Without any delivery the frame is
-    /// not added to the output.
+    /// change to its key. A stream gets the frame once. A frame without deliveries is not added to
+    /// the output.
     @inline(__always)
     private mutating func write(
         _ frame: ShardOutput.Frame, _ app: Int, upTo watermarks: Watermarks, batch: Int32,
@@ -156,11 +156,10 @@ extension Shard {
         }
     }
 
-    /// Sends one notification of everything that became stale for a stream since `point`, if
-    /// anything did.
+    /// Sends one notification of everything that became stale for a stream since `point`, if any.
     ///
-    /// Nothing that became stale up to `point` may be unsent: the stream then counts as covered up
-    /// to the shard's position.
+    /// Everything that became stale up to `point` must have been sent: afterwards the stream counts
+    /// as covered up to the shard's position.
     mutating func catchUp(
         _ slot: UInt32, since point: ResumePoint, _ known: ClientSubscriptions? = nil,
         includingOwed: Bool = false, acceptedAt: Int64 = 0

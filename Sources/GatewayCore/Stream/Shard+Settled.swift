@@ -1,4 +1,4 @@
-/// How far everything was sent, for a caller that treats its streams as one.
+/// The sequences up to which everything was sent, for a caller that treats its streams as one.
 extension Shard {
     /// The sequence up to which no change of any app waits for the end of a collapse window.
     package var settled: UInt64 {

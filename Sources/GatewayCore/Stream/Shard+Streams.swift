@@ -71,7 +71,6 @@ extension Shard {
         freeIfOver(app)
     }
 
-    /// Returns whether `id` identifies an open stream.
     package func isOpen(_ id: StreamID) -> Bool {
         let index = Int(id.slot)
         return index < streams.count && streams[index].serial == id.serial

@@ -228,8 +228,8 @@ package struct Shard: Sendable {
     private mutating func replace(_ ruleSet: RuleSet, _ entry: LogEntry) {
         install(ruleSet)
         guard let app = number(ofApp: entry.app), apps[app].ruleSet !== ruleSet else { return }
-        // What waits by a rule that goes, or gets another window, is sent under the old catalog,
-        // which decided it. The catalog's own id is for the content that it makes stale below.
+        // A waiting change whose rule is removed, or gets another window, is sent under the old
+        // catalog, which decided it. The new id is for what the new catalog makes stale below.
         let rules = apps[app].ruleSet.rules
         let due = apps[app].collapse.endAll { ruleSet.slot(of: rules[$0]) }
         let sent = watermarks(app, upTo: entry.sequence - 1)
@@ -241,8 +241,8 @@ package struct Shard: Sendable {
         for slot in apps[app].streams {
             guard let holdings = holdings(of: slot, app) else { continue }
             insertKeys(of: slot, app, holdings)
-            // A new rule makes its kind stale for every client that built without it; with that it
-            // is told what waits. For other clients that goes on waiting.
+            // A new rule makes its kind stale for every client that built without it. That
+            // notification includes the waiting changes, which still wait for other clients.
             guard
                 holdings.kinds.contains(where: { $0.newestTimelines >= entry.sequence })
                     || holdings.sets.contains(where: { $0.newestSet >= entry.sequence })

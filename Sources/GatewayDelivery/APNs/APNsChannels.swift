@@ -20,8 +20,8 @@ package final class APNsChannels: Sendable {
     private let client = Mutex<CurlClient?>(nil)
 
     /// - Parameters:
-    ///   - settings: Those of the sender's pushes.
-    ///   - isApple: Whether pushes go to Apple, which manages channels at hosts of their own.
+    ///   - settings: The settings of the sender's pushes.
+    ///   - isApple: Whether pushes go to Apple, which has other hosts for managing channels.
     package init(
         _ settings: APNsPool.Configuration, _ environment: APNsEnvironment, isApple: Bool
     ) {

@@ -8,7 +8,6 @@ import WidgetModel
 struct APNsDriver: CurlDriver {
     /// A request of another thread.
     enum Command: Sendable {
-        /// Send a push.
         case push(APNsPush, APNsPool.Finished)
         /// Send again after a stop: what APNs refused has been corrected.
         case resume

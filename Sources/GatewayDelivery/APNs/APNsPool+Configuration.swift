@@ -14,7 +14,6 @@ extension APNsPool {
             case certificate([UInt8], key: [UInt8])
         }
 
-        /// A team's key.
         package struct Key: Sendable {
             /// The private key: P-256.
             package let key: SigningKey

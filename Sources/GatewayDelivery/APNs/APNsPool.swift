@@ -5,10 +5,10 @@ import Synchronization
 
 /// Sends pushes to one environment of APNs with one team's key, or with a certificate.
 ///
-/// Pushes use as few connections as carry them (``GatewayCore/ConnectionScheduler``), all on one
-/// thread. A push that APNs has certainly not processed is sent again on another connection, and an
-/// expired provider token is replaced. Everything else is left to the caller, as the result says.
-/// When APNs refuses the key or a topic, nothing more is sent for it until ``resume()``.
+/// The pool opens as few connections as its pushes need (``GatewayCore/ConnectionScheduler``), all
+/// on one thread. It resends a push that APNs has certainly not processed on another connection,
+/// and replaces an expired provider token. The caller decides everything else by the result. When
+/// APNs refuses the key or a topic, the pool sends nothing more for it until ``resume()``.
 package final class APNsPool: Sendable {
     /// Receives the result of a push on the pool's thread, and must not block.
     package typealias Finished = @Sendable (APNsPushResult) -> Void
@@ -35,9 +35,7 @@ package final class APNsPool: Sendable {
         shared.loop.withLock { $0 = nil }
     }
 
-    /// Sends a push.
-    ///
-    /// - Parameter finished: Called once, with the result.
+    /// Sends a push, and calls `finished` once with its result.
     package func push(_ push: APNsPush, _ finished: @escaping Finished) {
         guard loop?.submit(.push(push, finished)) != true else { return }
         // There is no thread: libcurl has no memory, or the process no descriptors.

@@ -105,7 +105,6 @@ struct APNsPoolMachine {
 
     // MARK: Pushes
 
-    /// Adds a push; returns its number.
     mutating func add(_ push: APNsPush) -> UInt64 {
         let flight = Flight(push: push, id: random.uuid())
         let number = freeFlights.popLast() ?? UInt64(flights.count)

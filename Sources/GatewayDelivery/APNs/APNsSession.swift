@@ -33,9 +33,8 @@ final class APNsSession {
     private static let uniqueIDBytesMax = 256
     private static let noFlags = UInt8(NGHTTP2_FLAG_NONE.rawValue)
 
-    /// A session that begins with the connection preface; `nil` when there is no memory.
-    ///
-    /// - Parameter fields: The header fields of the pool's pushes.
+    /// Begins a session with the connection preface; `nil` when there is no memory. `fields` are
+    /// the header fields of the pool's pushes.
     init?(_ fields: APNsFields) {
         var session: OpaquePointer?
         guard let callbacks = APNsCallbacks.all,
@@ -56,14 +55,13 @@ final class APNsSession {
 
     // MARK: Pushes
 
-    /// Accepts a push.
+    /// Accepts a push. Returns whether it was accepted; if not, no end is reported.
     ///
     /// - Parameters:
-    ///   - flight: The number that its end is reported with.
+    ///   - flight: The number that identifies the push when its end is reported.
     ///   - token: A provider token and its number.
-    ///   - deadline: The time at which it ends without an answer, in monotonic milliseconds;
-    ///     never earlier than that of a previous push.
-    /// - Returns: Whether it was accepted; if not, no end is reported.
+    ///   - deadline: The time at which the push fails without an answer, in monotonic milliseconds;
+    ///     never earlier than the deadline of a previous push.
     func send(
         _ push: APNsPush, id: String, _ flight: UInt64,
         token: (number: UInt64, text: String)?, deadline: Int64, wall: Int64
@@ -103,9 +101,7 @@ final class APNsSession {
     /// when none is in flight.
     var nextDeadline: Int64? { streams.first?.stream.deadline }
 
-    /// Ends requests that have taken too long.
-    ///
-    /// - Parameter isConnected: Whether the connection is open.
+    /// Ends requests whose deadline has passed. `isConnected` says whether the connection is open.
     func expire(now: Int64, isConnected: Bool) {
         while let (place, stream) = streams.first, stream.deadline <= now {
             if !isConnected {
@@ -135,9 +131,8 @@ final class APNsSession {
 
     // MARK: Bytes
 
-    /// Reads bytes from the peer.
-    ///
-    /// - Returns: Whether they were valid; if not, the remaining output informs the peer.
+    /// Reads bytes from the peer. Returns whether they were valid; if not, the remaining output
+    /// tells the peer so.
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         hasHeard = true
         return nghttp2_session_mem_recv(session, bytes.baseAddress, bytes.count) == bytes.count
@@ -243,12 +238,11 @@ final class APNsSession {
 
     fileprivate func tookGoAway() { retire() }
 
-    /// Copies the next bytes of a request's body, as many as the peer's flow-control windows have
-    /// room for.
+    /// Copies the next bytes of a request's body, as many as the peer's flow-control windows
+    /// permit. Returns their number, and whether they are the last; `nil` for a request that has
+    /// ended.
     ///
     /// - Parameter number: The place of the body in ``payloads``, or ``ownPayload``.
-    /// - Returns: The number of bytes copied, and whether they are the last; `nil` for a request
-    ///   that has ended.
     fileprivate func readBody(
         of stream: Int32, payload number: Int32, into memory: UnsafeMutableRawBufferPointer
     ) -> (count: Int, isLast: Bool)? {

@@ -57,9 +57,7 @@ struct APNsStreams {
         streams.firstIndex { $0?.id == id }
     }
 
-    /// Adds a request.
-    ///
-    /// - Returns: Its place, valid until it is removed.
+    /// Adds a request. Returns its place, valid until it is removed.
     mutating func add(_ flight: UInt64, payload: [UInt8], deadline: Int64) -> Int {
         var stream = Stream(flight, payload: payload, deadline: deadline)
         let place = free.popLast() ?? streams.endIndex

@@ -23,10 +23,8 @@ extension SharedProviderToken: CustomStringConvertible, CustomReflectable {
 package struct ProviderTokenShare: Sendable {
     /// Returns the stored token; `nil` if there is none.
     package var read: @Sendable () async -> SharedProviderToken?
-    /// Replaces the first token with the second, if the first is still stored.
-    ///
-    /// Returns the token that is stored afterwards: the new one, or that of a node which was
-    /// faster.
+    /// Replaces the first token with the second, if the first is still stored. Returns the token
+    /// that is stored afterwards: the new one, or that of a faster node.
     package var replace:
         @Sendable (_ old: SharedProviderToken?, _ new: SharedProviderToken) async ->
             SharedProviderToken

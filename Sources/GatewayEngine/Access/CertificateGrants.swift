@@ -11,7 +11,6 @@ package final class CertificateGrants: Sendable {
 
     package var all: [CertificateGrant] { held.withLock { $0 } }
 
-    /// Replaces the grants of client certificates.
     package func replace(with grants: [CertificateGrant]) {
         held.withLock { $0 = grants }
     }

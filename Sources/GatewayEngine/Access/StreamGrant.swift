@@ -2,9 +2,9 @@ import GatewaySigning
 
 /// The token or certificate grant that admitted a stream or poll.
 ///
-/// Between admission and opening the policy may be replaced, and its sweep over the open streams
-/// may have passed. So the code that opens a stream checks again; that costs the comparison of two
-/// numbers unless the policy changed.
+/// The policy may be replaced, and its sweep over the open streams may end, between admission and
+/// opening. So the code that opens a stream checks the grant again; that compares two numbers
+/// unless the policy changed.
 package struct StreamGrant: Sendable {
     let token: VerifiedToken
     /// The revision in force before the token was judged.

@@ -9,7 +9,7 @@ import WidgetModel
 extension ClientDirectory {
     /// Records a client's report that it rebuilt up to `sequence`.
     ///
-    /// - Parameter epoch: The epoch that was current when its cursor was judged.
+    /// - Parameter epoch: The era in which its cursor was judged.
     package func acknowledge(
         _ key: ClientKey, at sequence: UInt64, in epoch: EpochID, recommendations: [String],
         rebuilt: [RebuildReport]
@@ -40,7 +40,7 @@ extension ClientDirectory {
     /// Longer rebuilds count as this many seconds.
     private static let rebuildSecondsMax = 3_600.0
 
-    /// Records that a client asks for a stream. The store is told of it once the stream is open.
+    /// Records that a client asks for a stream. The store records it once the stream is open.
     package func arrived(_ key: ClientKey) {
         registry.noteSeen(key, now: clock.wallMilliseconds(), isStored: true)
     }
@@ -121,8 +121,8 @@ extension ClientDirectory {
     // MARK: Recommendation sets
 
     /// Advances the confirmed position of recommendation sets that are owed nothing, before the log
-    /// or the window of versions forgets the entries that prove it: an unchanged set must not be
-    /// sent again only because time passed. Returns when all clients were looked at.
+    /// or the version window drops the entries that prove it. Otherwise an unchanged set would be
+    /// sent again only because time passed. Returns when all clients were checked.
     package func confirmUnowed(below sequence: UInt64) async throws {
         let (position, windows) = (loops.all[0].position, loops.all[0].figures.windows)
         let bounds = Dictionary(
@@ -160,7 +160,7 @@ extension ClientDirectory {
     }
 
     /// Returns the kinds of a registration's recommendation sets that are confirmed below
-    /// `sequence` and owed nothing, with the sequence up to which that is known; `nil` if there are
+    /// `sequence` and owed nothing, and the sequence up to which that holds; `nil` if there are
     /// none.
     private func unowedSets(
         of record: ClientRecord, app: String, below sequence: UInt64
@@ -172,12 +172,12 @@ extension ClientDirectory {
         return quiet.isEmpty ? nil : (quiet.keys.sorted(), position)
     }
 
-    /// Records that a client has built some of its recommendation sets: returns when every shard
+    /// Records that a client has built some of its recommendation sets. Returns when every shard
     /// has applied it.
     ///
-    /// - Parameter judge: Returns the kinds of those sets and the position that they are judged at,
-    ///   for a given registration; `nil` for none. It is called again if another registration is in
-    ///   force when its result is stored, since more may be owed to that one.
+    /// - Parameter judge: Returns the kinds of those sets for a given registration, and the
+    ///   position at which they were judged; `nil` for none. Called again if another registration,
+    ///   which may be owed more, is in force when the result is stored.
     /// - Returns: Whether the client is registered.
     func confirm(
         _ key: ClientKey,

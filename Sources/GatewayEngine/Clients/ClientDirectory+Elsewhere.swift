@@ -1,11 +1,11 @@
 import GatewayCore
 import WidgetModel
 
-/// Clients at several gateways that share a log: what the one that leads does about those of others.
+/// What the leader of several gateways that share a log does about clients of the others.
 extension ClientDirectory {
     /// Records what clients did at another node.
     ///
-    /// - Parameter era: The ordinal of the epoch that the positions are of.
+    /// - Parameter era: The ordinal of the era of their positions.
     package func heard(
         _ contacts: [(key: ClientKey, contact: NodeContact)], at node: String, era: UInt32
     ) {
@@ -38,6 +38,6 @@ extension ClientDirectory {
         push?.submit(streaming.map { .streamEnded($0, kinds: nil) })
     }
 
-    /// The ordinal of the epoch whose positions are valid.
+    /// The ordinal of the era in force.
     package var era: UInt32 { cursors.epoch.ordinal }
 }

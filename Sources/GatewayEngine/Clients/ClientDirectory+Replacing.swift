@@ -15,19 +15,16 @@ extension ClientDirectory {
 
     /// Replaces a client's registration with one that `replacement` makes from it.
     ///
-    /// `replacement` is called on the caller's thread, because reading, merging and checking cost
-    /// as much as the client chooses to send, and all apps share the log's writer: there the
-    /// registration and the rules in force are only compared with those that the replacement was
-    /// based on, and the result is stored. If one of them changed in between, for example through a
-    /// new catalog, `replacement` is called again, at most ``replacementAttemptsMax`` times in all.
-    /// Replacements for one client wait for each other.
+    /// `replacement` runs on the caller's thread: its cost grows with what the client sends, and
+    /// all apps share the log's writer. The writer only compares the registration and the rules in
+    /// force with those that the replacement was based on, and stores the result. If either changed
+    /// in between, for example by a new catalog, `replacement` is called again, at most
+    /// ``replacementAttemptsMax`` times in all. Replacements for one client wait for each other.
     ///
     /// - Parameters:
-    ///   - documentBytes: The size of the input that `replacement` reads in addition to the
-    ///     registration.
+    ///   - documentBytes: The size of the input that `replacement` reads besides the registration.
     ///   - confirms: Whether only the client's confirmations changed.
-    ///   - isSeen: Whether the client counts as seen; where it contacts the gateway otherwise, that
-    ///     is recorded there.
+    ///   - isSeen: Whether to record the client as seen; `false` where the caller does that.
     /// - Returns: The replacement, once it is in force; `nil` if `replacement` makes none.
     /// - Throws: The errors of `replacement`; ``EngineError/quota(_:)`` if the app has the maximum
     ///   number of clients; ``EngineError/busy(_:)`` if too many replacements for the client wait,

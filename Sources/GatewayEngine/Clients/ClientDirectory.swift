@@ -25,8 +25,8 @@ package final class ClientDirectory: Sendable {
     private let webhookGuard = Mutex(AddressGuard())
     /// The maximum number of clients whose new push addresses are counted.
     private static let addressBucketsMax = 65_536
-    /// The new push addresses of each client. Made-up addresses cost the standing that the app's team
-    /// has with the push service, and those of others could be claimed.
+    /// The new push addresses of each client. Made-up addresses cost the standing that the app's
+    /// team has with the push service, and those of others could be claimed.
     private let newAddresses: Mutex<BucketTable<ClientKey>>
 
     init(
@@ -53,9 +53,8 @@ package final class ClientDirectory: Sendable {
 
     // MARK: Lookup
 
-    /// Whether what this gateway has of a client's registration is what any gateway answered.
-    ///
-    /// - Parameter digest: The digest that the client states.
+    /// Returns whether this gateway knows the client's registration without asking the leader: it
+    /// leads, or its copy has the digest that the client states, if any.
     package func isCurrent(_ key: ClientKey, digest: String?) -> Bool {
         guard let leader, !leader.isHere else { return true }
         guard let record = registry.record(key) else { return false }
@@ -105,7 +104,7 @@ package final class ClientDirectory: Sendable {
         package let warnings: Faults
     }
 
-    /// Registers a client: returns when it is on disk and every shard has applied it.
+    /// Registers a client. Returns when it is on disk and every shard has applied it.
     ///
     /// - Parameter size: The size of the document behind `input`, in bytes; 0 for a small one.
     package func register(
@@ -213,8 +212,8 @@ package final class ClientDirectory: Sendable {
         return least
     }
 
-    /// Returns the id of a client's streams for all kinds: everything up to it was sent on each that
-    /// takes data.
+    /// Returns the id of a client's streams for all kinds: everything up to it was sent on each
+    /// that takes data.
     package func sent(to key: ClientKey) async throws -> UInt64 {
         var id = UInt64.max
         for stream in registry.streams(of: key) where !stream.isPoll {
@@ -230,8 +229,8 @@ package final class ClientDirectory: Sendable {
         return id
     }
 
-    /// Applies the attributes that a client's current token vouches for, in place of those of the
-    /// previous token: returns when they are on disk and every shard has applied them.
+    /// Replaces the attributes of the client's previous token by those that its current token
+    /// vouches for. Returns when they are on disk and every shard has applied them.
     ///
     /// - Returns: The registration in force.
     /// - Throws: ``EngineError/attributes(_:)`` if they contradict the registration,
@@ -291,8 +290,7 @@ package final class ClientDirectory: Sendable {
         }
     }
 
-    /// Removes clients unseen since a time in milliseconds since 1970; returns whether there may be
-    /// more.
+    /// Removes clients unseen since a time, ms since 1970; returns whether there may be more.
     package func removeUnseen(since: Int64) async throws -> Bool {
         try await log.removeClients(unseenSince: since, limit: Self.removedMax)
             == Self.removedMax

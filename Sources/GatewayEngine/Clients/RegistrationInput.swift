@@ -8,12 +8,12 @@ package enum Registrar: Sendable {
     case client(vouched: [String: [String]])
     case backend
 
-    /// Checks that the registrar may register the new webhooks and broadcast channels: the gateway
-    /// calls webhooks, and everybody listens to channels, so only a backend may request that.
+    /// Rejects new webhooks and broadcast channels of a client. Only a backend may request them,
+    /// because the gateway calls webhooks, and everybody listens to channels.
     ///
-    /// So no receiver has to agree first, as by CloudEvents' handshake: a backend already has its app's
-    /// trust, may send requests of its own to whom it likes, and can aim none into the gateway's
-    /// network (``AddressGuard``); a receiver that does not want them answers 410 once.
+    /// Receivers are not asked first, as by CloudEvents' handshake. A backend could send them
+    /// requests itself, and can aim none into the gateway's network (``AddressGuard``); a receiver
+    /// that does not want them answers 410 once.
     func checkWebhooks(
         of registration: ClientRegistration, replacing previous: ClientRegistration?
     ) throws(EngineError) {
@@ -28,9 +28,9 @@ package enum Registrar: Sendable {
 }
 
 extension ClientRegistration {
-    /// The faults of new webhooks that can never be requested. Webhooks of the registration before
-    /// are not checked: a client must not fail because a backend, or another configuration, is
-    /// responsible for them.
+    /// Returns the faults of new webhooks that can never be called. Webhooks of the previous
+    /// registration are not checked: a backend or another configuration is responsible for them,
+    /// and the client must not fail.
     func webhookFaults(
         replacing previous: ClientRegistration?, by addressGuard: AddressGuard
     ) -> Faults {
@@ -52,7 +52,6 @@ extension ClientRegistration {
 
 /// The document that a registration is made from.
 package enum RegistrationInput: Sendable {
-    /// The whole document.
     case document(JSONValue)
     /// A merge patch (RFC 7396).
     case patch(JSONValue)
@@ -95,8 +94,7 @@ package enum RegistrationInput: Sendable {
         }
     }
 
-    /// Returns the whole document; for a patch, the result of applying it to the registration in
-    /// force.
+    /// Returns the whole document; for a patch, what it makes of the registration in force.
     func document(
         by registrar: Registrar, replacing previous: StoredRegistration?
     ) throws(EngineError) -> JSONValue {

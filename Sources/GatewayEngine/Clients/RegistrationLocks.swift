@@ -10,7 +10,6 @@ package final class RegistrationLocks: Sendable {
     /// The tasks that wait, for each client whose registration is being replaced.
     private let waiting = Mutex<[ClientKey: [CheckedContinuation<Bool, Never>]]>([:])
 
-    /// Returns the number of tasks that wait for a client.
     func waitingCount(_ key: ClientKey) -> Int { waiting.withLock { $0[key]?.count ?? 0 } }
 
     /// Waits for exclusive access to a client, which lasts until ``unlock(_:)``; returns `false` at

@@ -1,6 +1,6 @@
 import GatewayCore
 
-/// What a client did at one gateway of several, since that started.
+/// A client's contact with one gateway of several, since that gateway started.
 package struct NodeContact: Sendable, Equatable, Codable {
     /// The number of its open streams, and of its polls that wait.
     package var streams = 0
@@ -51,9 +51,8 @@ extension Registry {
         }
     }
 
-    /// Records the contact of a registered client with another gateway: what it heard there, as if it
-    /// had been here. Returns the contact recorded before and the one recorded now, or `nil` for a
-    /// client that is not known.
+    /// Records a registered client's contact with another gateway, as if it had been with this one.
+    /// Returns the previous contact and the one recorded now; `nil` for an unknown client.
     package func note(
         _ contact: NodeContact, of key: ClientKey, at node: String
     ) -> (before: NodeContact, now: NodeContact)? {

@@ -6,10 +6,9 @@ typealias LoopIndex = UInt16
 /// The registrations in force, in memory, with the number of each client's streams and its delivery
 /// progress.
 ///
-/// Written by the log's writer when a registration is on disk, before any event loop receives it;
-/// read wherever a stream is opened or a poll answered. Never touched by a delivery. Kept in parts,
-/// each with its own lock: code that visits all clients blocks others only for the duration of one
-/// part.
+/// The log's writer adds a registration when it is on disk, before any event loop receives it. It
+/// is read to open a stream or answer a poll, never for a delivery. Kept in parts, each with its
+/// own lock: code that visits all clients blocks others only for the duration of one part.
 package final class Registry: Sendable {
     struct Entry {
         var record: ClientRecord
@@ -51,9 +50,9 @@ package final class Registry: Sendable {
         var records: [ClientKey: Entry] = [:]
         var streams: [ClientKey: Streams] = [:]
         var seen: Set<ClientKey> = []
-        /// The clients whose contact with this gateway changed; `nil` where nobody asks.
+        /// The clients whose contact with this gateway changed; `nil` without other gateways.
         var changed: Set<ClientKey>?
-        /// What clients did at other gateways, by name.
+        /// The contacts of clients with other gateways, by the gateway's name.
         var elsewhere: [ClientKey: [String: NodeContact]] = [:]
     }
 
@@ -63,8 +62,7 @@ package final class Registry: Sendable {
     let parts = (0..<partCount).map { _ in Mutexed(Part()) }
     private let streamsMax: Int
 
-    /// Creates an empty registry that allows each client `streamsMax` streams, and as many polls
-    /// that wait.
+    /// Creates an empty registry. A client may have `streamsMax` streams and as many waiting polls.
     ///
     /// - Parameter notesContacts: Whether another gateway asks for ``takeContacts(all:)``.
     package init(streamsMax: Int, notesContacts: Bool = false) {
@@ -136,7 +134,6 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Removes the clients of an app.
     package func removeAll(of app: String) {
         for part in parts {
             part.withLock { part in
@@ -225,8 +222,8 @@ package final class Registry: Sendable {
 
     /// Records a stream that was opened, or a poll that begins to wait.
     ///
-    /// - Returns: The client's oldest of the same kind, if it has more than it may now. It is
-    ///   recorded no more; the caller has it ended.
+    /// - Returns: The client's oldest of the same kind if it now has too many. It is no longer
+    ///   recorded; the caller must end it.
     func noteStream(_ key: ClientKey, _ stream: OpenStream) -> OpenStream? {
         withPart(of: key) { part in
             part.changed?.insert(key)
@@ -312,7 +309,6 @@ package final class Registry: Sendable {
         }
     }
 
-    /// A snapshot of one client.
     func client(_ key: ClientKey) -> Seen? {
         withPart(of: key) { part in part.records[key].map { part.seen(key, $0) } }
     }
@@ -331,12 +327,11 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Returns the clients seen since the last call, with the time; those with streams are seen
-    /// now.
+    /// Returns the clients seen since the last call, with the time: now for a client with a stream.
     ///
     /// - Parameters:
     ///   - now: In milliseconds since 1970.
-    ///   - withStreams: Whether those that only have a stream count.
+    ///   - withStreams: Whether to include clients that only have a stream.
     package func takeSeen(now: Int64, withStreams: Bool) -> [(key: ClientKey, at: Int64)] {
         parts.flatMap { part in
             part.withLock { part in
@@ -377,7 +372,7 @@ extension Registry.Part {
         Set(streams.keys).union(records.lazy.filter { $0.value.contact.isSinceStart }.map(\.key))
     }
 
-    /// What a client did at this gateway.
+    /// A client's contact with this gateway.
     func contact(of key: ClientKey) -> NodeContact {
         var contact = NodeContact()
         let streams = streams[key].map { $0.others + [$0.newest] } ?? []

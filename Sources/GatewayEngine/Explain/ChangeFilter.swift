@@ -2,7 +2,6 @@ import WidgetModel
 
 /// The conditions that listed changes meet; `nil` for any value.
 package struct ChangeFilter: Sendable, Equatable {
-    /// The entity type.
     package var entity: String?
     package var entityID: String?
     /// A kind that has a key which the change invalidates.

@@ -170,7 +170,7 @@ extension ExplainedClient {
             var items = try [ExplainedItem](decoding: json[name] ?? [])
             for index in items.indices {
                 items[index].sleeps = true
-                // An activity's broadcast channel is not the way in which it is told.
+                // An activity's broadcast channel is not its notification channel.
                 items[index].channel = nil
             }
             return items

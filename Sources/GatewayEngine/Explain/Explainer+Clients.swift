@@ -3,11 +3,11 @@ import GatewayDocuments
 
 /// The states of listed clients.
 extension Explainer {
-    /// Sets the members of clients' documents that depend on the present: when each was last seen,
-    /// its streams, and the number of its stale items. Clients that are not registered any more
-    /// keep theirs.
+    /// Sets the members of clients' documents that change over time: when each was last seen, its
+    /// streams, and the number of its stale items. Documents of clients that are no longer
+    /// registered stay as they are.
     ///
-    /// Checks the clients' items in turns of the event loops that are as short as those of polls.
+    /// A turn of an event loop that checks items is as short as that of a poll.
     package func describe(_ documents: inout [RegisteredClient], app: String) async throws {
         let clients = documents.indices.compactMap { index in
             engine.registry.client(ClientKey(app: app, client: documents[index].client)).map {

@@ -26,11 +26,10 @@ package struct ExplainedChanges: Sendable {
 
 /// Finds the clients whose items changes make stale, and the outcome for each.
 ///
-/// Visits every registered client of the app, part by part and off the event loops: it checks the
-/// kinds' names, and for affected kinds the keys by the rules that match. With a million clients a
-/// part has 4,000. Deliveries wait at most for the question about one part, registrations and polls
-/// for a copy of it. One explanation runs at a time, apps in turn, and only while its caller waits
-/// for the answer.
+/// Visits every registered client of the app, part by part (4,000 of a million clients) and off the
+/// event loops. It compares the names of kinds and, for affected kinds, the keys of the rules that
+/// match. A delivery waits at most for the question about one part, a registration or poll for a
+/// copy of it. One explanation runs at a time, apps in turn, and only while its caller waits.
 package final class Explainer: Sendable {
     let engine: Engine
     /// The push limits, for forecasts.

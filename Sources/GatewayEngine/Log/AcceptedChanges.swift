@@ -1,10 +1,10 @@
 import GatewayCore
 import Synchronization
 
-/// The recent entries of the log with the time at which they were accepted. Their number is bounded.
+/// A bounded number of recent entries of the log with the time at which they were accepted.
 package final class AcceptedChanges: Sendable {
-    /// The acceptance times of recent posts, in milliseconds since 1970; deliveries of older changes
-    /// are not measured.
+    /// The acceptance times of recent posts, in milliseconds since 1970; deliveries of older
+    /// changes are not measured.
     private let times = Mutex(SequenceWindow<Int64>(rangesMax: 16_384))
     /// Written when changes are on disk and before they are published, so that it contains every
     /// change that a client can acknowledge.

@@ -41,7 +41,6 @@ package final class AppCatalogs: Sendable {
     /// The sequences at which apps were last removed.
     package var removals: [String: UInt64] { state.withLock { $0.value.removals } }
 
-    /// Returns the rules in force for an app.
     package func ruleSet(of app: String) -> RuleSet? {
         state.withLock { $0.value.decider.ruleSets[app] }
     }
@@ -53,7 +52,6 @@ package final class AppCatalogs: Sendable {
         }
     }
 
-    /// Compiles a catalog that replaces `previous`.
     func compile(
         _ catalog: Catalog, sequence: UInt64 = 0, replacing previous: RuleSet? = nil
     ) -> RuleSet {

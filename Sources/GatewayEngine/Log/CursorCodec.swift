@@ -1,15 +1,14 @@
 import GatewayCore
 import WidgetModel
 
-/// A judged cursor, and the epoch that was current at that moment.
+/// A judged cursor, and the era in which it was judged.
 ///
-/// Cursors may be voided between the judgement and the response based on it: code that acts on the
-/// cursor asks for its value in the epoch of the response.
+/// Cursors may be voided between the judgement and the response based on it. So code that acts on
+/// the cursor asks for its value in the era of the response.
 package struct JudgedCursor: Sendable {
     /// The position at which the client resumes.
     package let point: ResumePoint
-    /// The epoch that was current when it was judged. A response based on it belongs to this epoch
-    /// or a later one.
+    /// The era in which it was judged. A response based on it belongs to this era or a later one.
     package let epoch: EpochID
 
     package init(point: ResumePoint, epoch: EpochID) {
@@ -33,7 +32,7 @@ package final class CursorCodec: Sendable {
         self.history = history
     }
 
-    /// The epoch of the cursors issued now.
+    /// The era of the cursors issued now.
     var epoch: EpochID { history.epoch }
 
     /// The number of cursors that proved that the log lost a tail.
@@ -41,8 +40,8 @@ package final class CursorCodec: Sendable {
 
     /// Returns the text of a cursor.
     ///
-    /// - Parameter epoch: The epoch in which the position was found; by default the current one,
-    ///   for a client that builds everything after it receives the cursor.
+    /// - Parameter epoch: The era in which the position was found; by default the current one, for
+    ///   a client that builds everything after it receives the cursor.
     package func text(_ sequence: UInt64, in epoch: EpochID? = nil) -> String {
         seal.cursor(history.identity(of: sequence, in: epoch ?? self.epoch), sequence).text
     }
@@ -60,9 +59,9 @@ package final class CursorCodec: Sendable {
         genuine(text).map { history.isKnown($0) } ?? true
     }
 
-    /// Returns once ``judge(_:)`` can answer for a text.
+    /// Waits until ``judge(_:)`` can judge the cursor in a text.
     ///
-    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be found out now.
+    /// - Throws: ``EngineError/cluster(_:)`` if no other gateway can tell now.
     package func find(_ text: String?) async throws {
         if let cursor = genuine(text) { try await history.find(cursor) }
     }

@@ -2,8 +2,7 @@ import Foundation
 import GatewayCore
 import WidgetModel
 
-/// The events of a post with their decisions by one catalog, made before the log's writer receives
-/// the post.
+/// The events of a post with their decisions by one catalog, made before the writer receives it.
 package struct DecidedPost: Sendable {
     package let events: [CloudEvent]
     /// The events in the form stored in the log.
@@ -13,8 +12,7 @@ package struct DecidedPost: Sendable {
     /// The rules that decided them; `nil` for an app without a catalog.
     package let ruleSet: RuleSet?
     /// The decision for each event; none for an app without a catalog. An event that raises too
-    /// many keys may still turn out to be a duplicate of one that was accepted by an earlier
-    /// catalog.
+    /// many keys may be a duplicate of one that was accepted under an earlier catalog.
     package let decisions: [Result<RuleSet.Decision, RuleSet.TooManyKeys>]
     /// The approximate memory used by events and decisions.
     let memoryBytes: Int

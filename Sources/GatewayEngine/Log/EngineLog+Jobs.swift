@@ -6,9 +6,8 @@ import GatewayOperations
 import GatewayStorage
 import WidgetModel
 
-/// What each write adds to the log, decided in the turn of the writer.
-///
-/// Each method throws, or returns a result that says so, if nothing is written.
+/// The writes of the log, each decided in a turn of the writer. A method throws, or its result says
+/// so, if nothing is written.
 extension EngineLog {
     /// Puts what a job wrote in force once it is durable.
     private func applying(_ effect: LogEffect, _ turn: inout StoreTransaction) {
@@ -231,9 +230,7 @@ extension EngineLog {
         return (entry.sequence, clients)
     }
 
-    /// Opens an epoch.
-    ///
-    /// - Parameter epoch: Its name; its ordinal is the least allowed one.
+    /// Opens an epoch with the name of `epoch` and at least its ordinal.
     package func openEpoch(
         _ epoch: EpochID, voidsOlder: Bool, _ turn: inout StoreTransaction
     ) throws {
@@ -246,7 +243,7 @@ extension EngineLog {
 
     // MARK: Registrations
 
-    /// What storing a registration came to.
+    /// The outcome of storing a registration.
     enum Stored: Sendable {
         case stored(isNew: Bool, ShardReceipts)
         /// Another registration or other rules are in force than it was made from.

@@ -5,11 +5,11 @@ import GatewayStorage
 import WidgetModel
 
 extension EngineLog {
-    /// Repeats what another gateway's store did in one transaction, and puts it in force.
+    /// Repeats a transaction of another gateway's store, and puts it in force.
     ///
     /// - Parameters:
-    ///   - position: The position of the store with it.
-    ///   - previous: The position before it; at another one nothing is done.
+    ///   - position: The store's position after the transaction.
+    ///   - previous: The store's position before it. At any other position nothing is done.
     /// - Throws: ``UnreadableRow``, `StoreError`.
     @discardableResult
     package func repeatBatch(

@@ -8,14 +8,14 @@ import WidgetModel
 
 /// The log and the registrations, as the engine writes them in its store.
 ///
-/// - A write is stored whole or not at all. A method returns when its write is durable and handed to
-///   every event loop of this gateway, and throws if nothing was written or the outcome is unknown.
-/// - Sequences have no gaps. Event loops receive the entries in the order of their sequences, and none
-///   that could still be lost.
-/// - A write that was decided by a catalog or from a registration that is not in force any more writes
+/// - A write is stored whole or not at all. A method returns when its write is durable and handed
+///   to every event loop of this gateway, and throws if nothing was written or the outcome is
+///   unknown.
+/// - Sequences have no gaps. Event loops receive only durable entries, in the order of sequences.
+/// - A write that was decided under a catalog or registration that is no longer in force writes
 ///   nothing and says so; the caller decides again.
-/// - An event is known by the bytes of source and id, as long as the log keeps it and its app is not
-///   removed.
+/// - An event is identified by the bytes of its source and id while the log keeps it, until its app
+///   is removed.
 package final class EngineLog: Sendable {
     let store: SQLiteStore
     let catalogs: AppCatalogs
@@ -46,8 +46,8 @@ package final class EngineLog: Sendable {
     /// The highest sequence that is durable.
     package var head: UInt64 { store.head }
 
-    /// Returns the head once this gateway has everything that any gateway of the log had answered for
-    /// when it was called.
+    /// Waits until this gateway has applied everything that any gateway of the log had answered for
+    /// at the time of the call; returns the head.
     ///
     /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
     package func barrier() async throws -> UInt64 {
@@ -95,9 +95,9 @@ package final class EngineLog: Sendable {
     /// Appends the events of a post that the log does not contain.
     ///
     /// - Returns: `nil` if another catalog is in force than the one that decided the post.
-    /// - Throws: ``EngineError/unknownApp``; ``EngineError/eventIDReused(_:)`` if the log contains an
-    ///   event of the same source and id with other data; ``EngineError/invalid(_:)`` if an event
-    ///   that the log does not contain invalidates too much; ``EngineError/quota(_:)``.
+    /// - Throws: ``EngineError/unknownApp``; ``EngineError/eventIDReused(_:)`` if the log contains
+    ///   an event of the same source and id with other data; ``EngineError/invalid(_:)`` if an
+    ///   event that the log does not contain invalidates too much; ``EngineError/quota(_:)``.
     package func append(
         _ post: DecidedPost, to app: String, trace: PostTrace?
     ) async throws -> PostOutcome? {
@@ -111,7 +111,8 @@ package final class EngineLog: Sendable {
     /// - Parameter isFull: Whether as many starts of the app as are allowed may still be pushed.
     /// - Returns: `nil` if its channels are missing.
     /// - Throws: ``EngineError/unknownApp``; ``EngineError/eventIDReused(_:)`` for another start
-    ///   with its id; ``EngineError/invalid(_:)`` for an undeclared type; ``EngineError/quota(_:)``.
+    ///   with its id; ``EngineError/invalid(_:)`` for an undeclared type;
+    ///   ``EngineError/quota(_:)``.
     package func append(
         _ start: ActivityStart, to app: String, isFull: Bool = false
     ) async throws -> StartTaken? {
@@ -142,8 +143,8 @@ package final class EngineLog: Sendable {
         }
     }
 
-    /// Removes an app with its catalog and clients, whose streams end: all of it or, if the disk
-    /// refuses, nothing. Other writes wait while the clients are removed.
+    /// Removes an app with its catalog and clients, and ends their streams. If the disk refuses,
+    /// nothing is removed. Other writes wait while the clients are removed.
     ///
     /// The removal has an entry in the log, like a catalog. A catalog uploaded later is a first
     /// one, whose rules are newer than every cursor issued before: clients that present such a
@@ -169,7 +170,7 @@ package final class EngineLog: Sendable {
         }
     }
 
-    /// Stores a registration in place of the one that it was made from: returns when every event
+    /// Stores a registration in place of the one that it was made from. Returns when every event
     /// loop of this gateway has applied it.
     ///
     /// - Throws: ``EngineError/quota(_:)`` if the app has the maximum number of clients.

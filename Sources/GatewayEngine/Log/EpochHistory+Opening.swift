@@ -29,15 +29,14 @@ extension EpochHistory {
         self.init(try store.ledger(), clock: clock, head: { store.head })
     }
 
-    /// Continues the epochs that a store has, in a gateway of several: the one that leads opens new
-    /// ones.
+    /// Continues a store's epochs in a gateway of several, whose leader opens new ones.
     convenience init(
         following store: SQLiteStore, clock: GatewayClock, leader: any LogLeader
     ) throws {
         self.init(
             try store.ledger(), clock: clock, head: { store.head },
             find: {
-                // Other nodes may tell clients of the leader's last append before it is in force here.
+                // Other nodes may tell clients of an append before it is in force at the leader.
                 if leader.isHere {
                     do {
                         _ = try await store.writeLocally(cost: 0) { _ in }

@@ -2,20 +2,19 @@ import GatewayCore
 import Synchronization
 import WidgetModel
 
-/// The epochs of the log, with a new one for each start of its writer.
+/// The epochs of the log. Each start of its writer begins one.
 ///
-/// A cursor names the epoch in which it was issued, which says how far it can be right. Inside the
-/// gateway only the *era* counts, the time since cursors were last made void: that of a position, an
-/// answer, a stream. An era has the name of its first epoch.
+/// A cursor names the epoch that issued it, which bounds the sequences at which it is valid. Inside
+/// the gateway, positions, answers and streams only belong to an *era*: the epochs since cursors
+/// were last voided. An era has the name of its first epoch.
 ///
 /// A cursor may prove that the log lost a tail, and that clients that resumed before it missed a
-/// notification. From that moment all epochs are void, and a new one replaces them. Its cursors are
-/// issued only when it is on disk; after a crash before that, no cursor of the epoch exists.
+/// notification. Then all epochs are void, and a new one replaces them. Its cursors are issued only
+/// when it is on disk: after a crash before that, none of them exists.
 package final class EpochHistory: Sendable {
     private struct State {
         var ledger: EpochLedger
-        /// The era of what is answered now: the ledger's, or the previous one while that is being
-        /// written to disk.
+        /// The era of what is answered now: the previous one while a new one is written to disk.
         var era: EpochID
         /// Opens the epoch that replaces all void ones; `nil` where another gateway does.
         var onLostTail: (@Sendable (EpochID) -> Void)?
@@ -38,7 +37,7 @@ package final class EpochHistory: Sendable {
     ///
     /// - Parameters:
     ///   - head: Returns the last sequence on disk.
-    ///   - find: Returns once the ledger has every epoch of which any gateway issued a cursor before;
+    ///   - find: Waits until the ledger has every epoch whose cursors any gateway issued before;
     ///     `nil` if it always has.
     ///   - report: Called when a cursor proves a lost tail and another gateway opens the epoch.
     init(
@@ -62,18 +61,18 @@ package final class EpochHistory: Sendable {
         state.withLock { $0.onLostTail = body }
     }
 
-    /// The epoch of the cursors issued now.
+    /// The era of the cursors issued now.
     package var epoch: EpochID { state.withLock { $0.era } }
 
     /// The number of cursors that proved that the log lost a tail.
     var aheadCount: UInt64 { ahead.value }
 
-    /// Returns the identity that a cursor at `sequence` carries.
+    /// Returns the epoch that a cursor at `sequence` names.
     ///
-    /// - Parameter epoch: The epoch in which the position was found.
+    /// - Parameter epoch: The era in which the position was found.
     func identity(of sequence: UInt64, in epoch: EpochID) -> EpochID {
         let issued = EpochID(packed: issued.load(ordering: .acquiring))
-        // A position of one era gets no name of another: while one begins, that of its own.
+        // A cursor names an epoch of its position's era; while another era begins, the era itself.
         guard epoch.ordinal == eraOrdinal.load(ordering: .relaxed),
             issued.ordinal >= epoch.ordinal
         else { return epoch }
@@ -86,17 +85,17 @@ package final class EpochHistory: Sendable {
         return state.withLock { $0.ledger.verdict(on: cursor, head: head()) != .provesLostTail }
     }
 
-    /// Returns once ``judge(_:)`` can answer for a cursor.
+    /// Waits until ``judge(_:)`` can judge a cursor.
     ///
-    /// - Throws: ``EngineError/cluster(_:)`` if it cannot be found out now.
+    /// - Throws: ``EngineError/cluster(_:)`` if no other gateway can tell now.
     func find(_ cursor: Cursor) async throws {
         if let find, !isKnown(cursor) { try await find() }
     }
 
-    /// Begins an epoch that the log has. Called on one thread.
+    /// Begins an epoch that is in the log. Called on one thread.
     ///
-    /// - Parameter announce: Called with the new era, if the epoch begins one, before a cursor of it is
-    ///   issued.
+    /// - Parameter announce: Called with the new era, if the epoch begins one, before a cursor of
+    ///   it is issued.
     func open(
         _ epoch: EpochLedger.Epoch, voidsOlder: Bool, announce: (_ era: EpochID) -> Void
     ) {

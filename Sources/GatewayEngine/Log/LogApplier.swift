@@ -3,7 +3,7 @@ import GatewayCore
 import GatewayOperations
 import Synchronization
 
-/// What stored rows change, for ``LogApplier``.
+/// The effect of stored rows, for ``LogApplier``.
 enum LogEffect: Sendable {
     case changes(AppliedPost)
     /// An operator's reload, or an entry that changes nothing.
@@ -39,8 +39,8 @@ struct AppliedPost: Sendable {
 struct AppliedRegistration: Sendable {
     let record: ClientRecord
     let key: ClientKey
-    /// The time at which the client was seen, in milliseconds since 1970; `nil` if it does not count
-    /// as seen.
+    /// The time at which the client was seen, in milliseconds since 1970; `nil` if it does not
+    /// count as seen.
     let seenAt: Int64?
     /// Whether only the client's confirmations changed.
     let confirms: Bool
@@ -48,10 +48,8 @@ struct AppliedRegistration: Sendable {
     let receipts: ShardReceipts
 }
 
-/// Puts stored rows in force in memory, and hands them to every event loop.
-///
-/// The only way from the log to what the gateway answers by: for what this gateway wrote, and for
-/// what it read. Used on one thread, in the order of the log.
+/// Applies stored rows in memory and hands them to every event loop, whether this gateway wrote or
+/// repeated them. Used on one thread, in the order of the log.
 package final class LogApplier: Sendable {
     private struct Pending {
         var messages: [LogMessage] = []

@@ -2,7 +2,7 @@ import GatewayCore
 
 /// The state of a gateway as one of several.
 package struct ClusterState: Sendable, Equatable {
-    /// The reason why it has neither followed nor written the log for some seconds; `nil` if it does.
+    /// Why it has neither followed nor written the log for some seconds; `nil` if it does.
     package let objection: String?
     /// The name of the gateway that leads; `nil` if none does, as far as this one knows.
     package let leader: String?
@@ -20,28 +20,28 @@ package struct ClusterState: Sendable, Equatable {
     }
 }
 
-/// The gateway that writes the log, as one of several sees it that share it.
+/// The gateway that writes the log, as seen by one of the gateways that share the log.
 package protocol LogLeader: Sendable {
     /// Whether it is this gateway.
     var isHere: Bool { get }
 
     var state: ClusterState { get }
 
-    /// Returns once this gateway has everything that any of them had answered for when it was called.
+    /// Waits until this gateway has everything that any had answered for at the time of the call.
     ///
     /// - Throws: ``EngineError/cluster(_:)`` if that cannot be known now.
     func barrier() async throws
 
-    /// Has it make all cursors void: one proves that the log lost a tail.
+    /// Asks it to void all cursors, because one proves that the log lost a tail.
     func reportLoss()
 
-    /// Has a request answered by it.
+    /// Passes a request to it and returns its answer.
     ///
     /// - Throws: ``EngineError/cluster(_:)``.
     func pass(_ request: PassedRequest) async throws -> PassedAnswer
 
-    /// Has it apply the attributes that a client's current token vouches for; returns when this
-    /// gateway has applied them, too.
+    /// Passes it the attributes that a client's current token vouches for. Returns when both
+    /// gateways have applied them.
     ///
     /// - Throws: ``EngineError``, as ``ClientDirectory/present(_:of:)`` does.
     func present(_ claims: [String: [String]], of key: ClientKey) async throws

@@ -2,12 +2,11 @@ import Dispatch
 import GatewayCore
 import Synchronization
 
-/// Seals the versions of the log's entries, once for all event loops and the push loop, and hands
-/// them over.
+/// Seals the versions of the log's entries, once for all event loops and the push loop.
 ///
-/// It has a queue of its own: merging a million versions takes longer than a turn of a shared thread
-/// may last, and if it waited for other work, such as the documents of an app, it would hold up the
-/// writes of all apps (see ``EngineLog/backlogMax``).
+/// It has a queue of its own, because merging a million versions takes longer than a turn of a
+/// shared thread may last. If it waited for other work, such as the documents of an app, it would
+/// hold up the writes of all apps (see ``EngineLog/backlogMax``).
 final class VersionSealer: Sendable {
     let queue = DispatchQueue(label: "versions")
     /// Used on the queue only.

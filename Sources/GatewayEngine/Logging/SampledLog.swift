@@ -20,8 +20,8 @@ package enum SampledEvent: String, Sendable {
     fileprivate var level: Logger.Level { self == .pushAlert ? .error : .info }
 }
 
-/// Logs events that peers can cause as often as they like: the first few of each kind and subject in
-/// a minute, and then how many more there were.
+/// Logs events that peers can cause as often as they like: the first few of each kind and subject
+/// in a minute, and then how many more there were.
 package final class SampledLog: Sendable {
     private struct Subject: Hashable {
         let event: SampledEvent
@@ -63,10 +63,10 @@ package final class SampledLog: Sendable {
         logger.log(level: event.level, "\(event.rawValue)", metadata: metadata())
     }
 
-    /// Logs how many events of each subject were left out since its last summary, for the subjects
-    /// whose minute is over.
+    /// Logs for each subject whose minute is over how many of its events were left out since its
+    /// last summary.
     ///
-    /// - Parameter atEnd: Whether to include the others.
+    /// - Parameter atEnd: Whether to include the other subjects.
     package func summarize(atEnd: Bool = false) {
         let now = now()
         for summary in sampler.withLock({ $0.summaries(now: now, atEnd: atEnd) }) {

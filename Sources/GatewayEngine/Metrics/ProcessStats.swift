@@ -10,7 +10,6 @@ package struct ProcessStats {
     package var virtualBytes = 0.0
     /// The start time, in seconds since 1970.
     package var startSeconds = 0.0
-    /// The number of open file descriptors.
     package var openFiles = 0.0
     /// The limit on open file descriptors.
     package var openFilesMax = 0.0

@@ -12,7 +12,6 @@ import WidgetModel
 struct ActivitySender: PushSender {
     let contents: ActivityContents
     let asked: PushLoop.Dependencies.Asked
-    /// Returns the sender in force.
     let apns: @Sendable () -> (any PushSender)?
 
     func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
@@ -71,7 +70,7 @@ final class ActivityContents: Sendable {
         let answer: Task<Answer, Never>
     }
 
-    /// How long an answer is used, ms.
+    /// The time for which an answer is used, ms.
     private static let keptTime: Int64 = 60_000
     /// The maximum number of answers kept for an app.
     private static let keptMax = 256
@@ -141,9 +140,8 @@ final class ActivityContents: Sendable {
         start.expiresAt <= services.clock.wallMilliseconds()
     }
 
-    /// Returns the content for a push, if there is any, and whether its source was asked for it. An
-    /// answer to the same question is used if it was asked after the change that the push is for,
-    /// and not long ago.
+    /// Returns the content for a push, if there is any, and whether its source was asked for it. A
+    /// recent answer to the same question is used if it was asked after the push's change.
     func content(
         of activity: DuePush.Activity, for order: DuePush
     ) async throws(PushReport) -> (content: ActivityContent?, isNew: Bool) {
@@ -250,7 +248,7 @@ extension DuePush.Activity {
         return JSONValue.object(object).serialized
     }
 
-    /// What its payload says of the activity to start; `nil` if it is active.
+    /// The activity to start, for the payload; `nil` if it is active.
     fileprivate func starting(in environment: APNsEnvironment) -> ActivityContent.Start? {
         start.map {
             (

@@ -26,8 +26,8 @@ package struct ActivityStarts: Sendable {
         (self.engine, self.channels) = (engine, channels)
     }
 
-    /// Appends a start, after its channels were created and registered: whatever fails in between,
-    /// a repeated request goes on from there.
+    /// Appends a start, after its channels were created and registered. If anything in between
+    /// fails, a repeated request continues from there.
     ///
     /// - Throws: ``EngineError``.
     package func post(_ start: ActivityStart, app: String) async throws -> StartTaken {

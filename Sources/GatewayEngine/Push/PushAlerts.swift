@@ -59,8 +59,8 @@ package final class PushAlerts: Sendable {
         }
     }
 
-    /// Returns what is wrong with addresses of a channel that are registered with a topic, or without
-    /// one, if APNs rejected such a pairing.
+    /// Returns what is wrong with addresses of a channel that are registered with a topic, or
+    /// without one, if APNs rejected such a pairing.
     func pairingProblem(app: String, channel: String, registeredTopic: String?) -> String? {
         state.withLock { state in
             state.events[app]?.last {

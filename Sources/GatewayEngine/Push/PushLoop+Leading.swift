@@ -3,10 +3,9 @@ import GatewayCore
 import GatewayStorage
 import NIOCore
 
-/// Gateways that share a log: the one that leads pushes, and the others keep only what they need to
-/// begin.
+/// Gateways that share a log: the leader pushes; the others keep what they need to begin.
 extension PushLoop {
-    /// What the loop does with clients.
+    /// The loop's duty towards clients.
     enum Duty {
         case pushing
         /// Another gateway pushes: the loop applies the log, and knows no client.

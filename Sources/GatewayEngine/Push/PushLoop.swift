@@ -7,8 +7,8 @@ import NIOCore
 import Synchronization
 import WidgetModel
 
-/// The thin shell around the core's ``GatewayCore/PushScheduler``: passes in events and the time, sends
-/// pushes, and persists the state that must survive the program.
+/// The thin shell around the core's ``GatewayCore/PushScheduler``: passes in events and the time,
+/// sends pushes, and persists the state that must survive the program.
 // Sound: everything except `inbox` and the constants is touched on `loop` only, which each entry
 // point hops to.
 package final class PushLoop: @unchecked Sendable {
@@ -28,7 +28,7 @@ package final class PushLoop: @unchecked Sendable {
     /// The parts of the gateway that the shell uses.
     package struct Dependencies: Sendable {
         /// Returns the sender for a push; `nil` if none is configured. It calls the second argument
-        /// once when an answer has arrived for which it had to ask.
+        /// once, when the answer to a question of the push has arrived.
         package typealias Sender = @Sendable (DuePush, @escaping Asked) -> (any PushSender)?
         /// Records that a source of content has answered, now or for an earlier push; returns
         /// whether the push may still be sent.
@@ -160,9 +160,9 @@ package final class PushLoop: @unchecked Sendable {
         try await loop.submit { question(self.scheduler, self.now) }.get()
     }
 
-    /// Evaluates a question about clients, of which only the gateway that pushes knows all.
+    /// Asks the scheduler about clients: only the gateway that pushes knows all of them.
     ///
-    /// - Throws: ``EngineError/cluster(_:)`` while this one does not, or restores them.
+    /// - Throws: ``EngineError/cluster(_:)`` if it does not push, or still restores them.
     func askLeading<Answer: Sendable>(
         _ question: @escaping @Sendable (_ scheduler: PushScheduler, _ now: Int64) -> Answer
     ) async throws -> Answer {
@@ -406,7 +406,7 @@ package final class PushLoop: @unchecked Sendable {
             return
         }
         guard dependencies.mayPush() else {
-            // The lease is over, and this loop has yet to hear of it: another gateway may push already.
+            // The lease is over, but this loop does not know yet: another gateway may push already.
             scheduler.finished(order.number, .notSent, now: now, random: 0)
             return
         }
@@ -565,8 +565,7 @@ package final class PushLoop: @unchecked Sendable {
         return batch
     }
 
-    /// Persists changes and schedules the next save: at once if there is more, otherwise after an
-    /// interval.
+    /// Persists changes and schedules the next save: at once if there is more, else after a while.
     private func save() {
         guard let store = dependencies?.store, !isSaving, !isStopping else { return }
         let batch = takeBatch()
@@ -613,7 +612,7 @@ extension DuePush {
     /// The push channel, for people.
     var channel: String { address.channel.rawValue }
 
-    /// The topic that was used and the one that the client registered; `nil` for a push without one.
+    /// The topic that was used and the one that the client registered; `nil` for no topic.
     fileprivate func topics(of report: PushReport) -> TopicMismatch? {
         guard case .apns(let apns) = address, let used = report.topic else { return nil }
         return TopicMismatch(used: used, registered: apns.topic)

@@ -6,10 +6,10 @@ import NIOCore
 import WidgetModel
 
 extension ShardLoop {
-    /// Ends a stream, or a poll that waits, whose place a newer one of its client has taken.
+    /// Ends a stream or a waiting poll that a newer one of the same client has replaced.
     ///
-    /// Its reader is told why, and to come back after a minute: if a client has more readers than
-    /// places, they take turns instead of fighting for them. A reader that vanished hears nothing.
+    /// Its reader is told why, and to come back after a minute. If a client has more readers than
+    /// places, they take turns instead of fighting for them.
     func endReplaced(_ id: StreamID) {
         loop.assertInEventLoop()
         guard isOpen(id), let detail = details[Int(id.slot)] else { return }

@@ -105,8 +105,7 @@ package final class ShardLoop: @unchecked Sendable {
     let metrics: GatewayMetrics
     let cursors: CursorCodec
     let clock: GatewayClock
-    /// Receives the events of streams whose clients can be pushed to; `nil` where nothing is
-    /// pushed.
+    /// Receives the events of streams whose clients have pushes; `nil` where nothing is pushed.
     let push: PushLoop?
     /// `nil` where nothing is traced.
     let tracing: GatewayTracing?
@@ -180,8 +179,7 @@ package final class ShardLoop: @unchecked Sendable {
     /// The status of the shard a second ago.
     package var figures: ShardStats { published.withLock { $0 } }
 
-    /// Hands messages to the loop, in order. Called by the log's writer, and by the sealer of
-    /// versions.
+    /// Hands messages of the log's writer or the version sealer to the loop, in order.
     func submit(_ messages: [LogMessage]) {
         let mustSchedule = inbox.withLock { inbox in
             inbox.messages.append(contentsOf: messages)
@@ -231,10 +229,10 @@ package final class ShardLoop: @unchecked Sendable {
         goOnTaking()
     }
 
-    /// Makes a client's streams follow the registration in force, or ends them if there is none.
+    /// Applies the registration in force to a client's streams; ends them if there is none.
     ///
-    /// The registration in force may be newer than the message that arrived. Streams opened with
-    /// the newer one must not return to widgets that their client no longer has.
+    /// It may be newer than the message that arrived. Streams opened with the newer one must not
+    /// get back widgets that their client no longer has.
     private func follow(_ key: ClientKey) {
         if let record = registry.record(key) {
             shard.registered(record, app: key.app)
@@ -263,8 +261,7 @@ package final class ShardLoop: @unchecked Sendable {
         loop.scheduleTask(in: .milliseconds(1)) { self.takeMessages() }
     }
 
-    /// Begins an epoch after the log has lost a tail: notifies every open stream that everything is
-    /// stale.
+    /// Begins an epoch after a lost tail: notifies every open stream that everything is stale.
     private func begin(_ epoch: EpochID) {
         // Earlier notifications are sent with cursors of the previous epoch, which are void.
         pump()
@@ -310,10 +307,10 @@ package final class ShardLoop: @unchecked Sendable {
         return PollAnswer(stale: stale, position: shard.position, epoch: epoch, point: point)
     }
 
-    /// Returns the registration in force of the requesting client: the one that the shard applied
-    /// last, or a newer one whose message is still queued.
+    /// Returns the registration in force of the requesting client. The shard has applied it, or its
+    /// message is still queued.
     ///
-    /// - Throws: ``Failure`` if the client was admitted by a token that is no longer trusted.
+    /// - Throws: ``Failure`` if the token is no longer trusted, or the terms are not met.
     private func record(for opening: Opening) throws(Failure) -> ClientRecord {
         guard opening.grant.isInForce else { throw .refused(.tokenRevoked) }
         do throws(RegistrationTerms.Rejection) {
@@ -354,12 +351,12 @@ package final class ShardLoop: @unchecked Sendable {
 
     // MARK: Streams
 
-    /// Opens a stream, by the registration in force. It receives the catch-up or, if there is none,
-    /// its current cursor.
+    /// Opens a stream with the registration in force. It receives the catch-up or, if there is
+    /// none, its current cursor.
     ///
     /// - Parameter makeCarrier: Called when the stream can be opened, with the position at which
     ///   the client actually resumes; returns `nil` if the connection is gone.
-    /// - Returns: Also the stream whose place it takes, for ``ShardLoops/end(_:)``.
+    /// - Returns: Also the stream that it replaces, for ``ShardLoops/end(_:)``.
     /// - Throws: ``Failure``; the caller must then close what it made.
     package func open(
         _ opening: Opening, on makeCarrier: (ResumePoint) -> Carrier?

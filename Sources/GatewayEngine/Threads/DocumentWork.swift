@@ -1,8 +1,8 @@
-/// Runs document work on a separate thread, apps in turn, where it could occupy a thread shared by
-/// all requests for longer than a turn may last.
+/// Runs document work on a separate thread, apps in turn, if it could take longer than a turn of a
+/// thread that all requests share may last.
 ///
-/// A parser does not yield, and one document of the size that the limits allow costs up to hundreds
-/// of milliseconds. On this thread such documents wait for each other, and nothing else waits for
+/// A parser does not yield, and one document within the limits costs up to hundreds of
+/// milliseconds. On this thread such documents wait for each other, and nothing else waits for
 /// them.
 package struct DocumentWork: Sendable {
     /// Work on a document of fewer bytes runs on the calling thread: far less than a turn may cost.
@@ -39,11 +39,10 @@ package struct DocumentWork: Sendable {
             threads.lane(app, cost: cost), operation: work)
     }
 
-    /// Releases an object on the document thread, after all other owners have had time to release
-    /// it.
+    /// Releases an object on the document thread, after its other owners had time to release it.
     ///
-    /// Freeing the tens of thousands of parts of a compiled catalog takes longer than a turn of an
-    /// event loop may last, and it falls to the last owner of the catalog.
+    /// The last owner of a compiled catalog frees its tens of thousands of parts, which takes
+    /// longer than a turn of an event loop may last.
     ///
     /// - Parameter delay: The time that the other owners have.
     package func release(

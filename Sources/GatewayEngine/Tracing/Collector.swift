@@ -19,8 +19,6 @@ final class Collector: Sendable {
     private let isFailing = Mutex(false)
 
     /// Creates an exporter; opens no connection before the first spans.
-    ///
-    /// - Throws: ``Faults``.
     init(
         _ configuration: TracingConfiguration, instance: String, _ logger: Logger,
         clock: GatewayClock

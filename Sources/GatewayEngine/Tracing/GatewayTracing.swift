@@ -6,11 +6,11 @@ import Synchronization
 import Tracing
 import WidgetModel
 
-/// The traces of one gateway, from backend requests to notifications. It does not exist where
-/// nothing is traced, and then costs nothing.
+/// The traces of one gateway, from backend requests to notifications. A gateway that traces nothing
+/// has none, at no cost.
 ///
-/// It keeps the traces of a bounded number of recent changes in memory: work that a restart finds
-/// undone is done without a trace.
+/// It keeps the traces of a bounded number of recent changes in memory: work that a restart repeats
+/// is done without a trace.
 package final class GatewayTracing: Sendable {
     /// The maximum number of posts, and of changes with their own trace, whose traces are kept.
     private static let changesMax = 16_384
@@ -25,8 +25,6 @@ package final class GatewayTracing: Sendable {
     private let newest = Atomic<UInt64>(0)
 
     /// Creates the tracing; sends nothing before ``start()``.
-    ///
-    /// - Throws: ``Faults``.
     package init(
         _ configuration: TracingConfiguration, clock: GatewayClock, log: GatewayLog
     ) throws(Faults) {
@@ -84,8 +82,7 @@ package final class GatewayTracing: Sendable {
 }
 
 extension RecordedSpan {
-    /// Ends the span with an error; an error caused by the sender does not count as a failure of
-    /// the gateway.
+    /// Ends the span with an error, which counts as a failure unless the sender caused it.
     func end(failing error: any Error) {
         let known = error as? EngineError
         attributes[TraceAttribute.errorType] = known?.code ?? "\(type(of: error))"

@@ -55,10 +55,8 @@ package struct BackupManifest: Sendable, Equatable {
         ]
     }
 
-    /// The manifest as written, with a checksum of itself, so that damage to the manifest is not
-    /// mistaken for damage to a file that it lists.
-    ///
-    /// - Throws: ``SigningError`` if OpenSSL runs out of memory.
+    /// The manifest as written, with a checksum of itself: damage to the manifest is not mistaken
+    /// for damage to a file that it lists. Throws ``SigningError`` if OpenSSL runs out of memory.
     var document: [UInt8] {
         get throws(SigningError) {
             var object = json.objectValue ?? [:]
@@ -69,9 +67,8 @@ package struct BackupManifest: Sendable, Equatable {
 }
 
 extension BackupManifest {
-    /// Reads a manifest.
-    ///
-    /// - Throws: ``Faults`` if it is of another version, or lists files outside a data directory.
+    /// Reads a manifest. Throws ``Faults`` if it is of another version, or lists files outside a
+    /// data directory.
     init(_ value: JSONValue) throws(Faults) {
         var object = value.objectValue ?? [:]
         guard let format = object["format"]?.integerValue else {

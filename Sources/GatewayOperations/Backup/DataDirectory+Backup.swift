@@ -13,10 +13,9 @@ extension DataDirectory {
 
     /// Makes a backup at `target`, a directory that must not exist. The gateway may be running.
     ///
-    /// The log, the registrations, the pushes owed to devices and the epochs are in one database
-    /// and therefore from one moment. Keys are copied after it: one created in the meantime is
-    /// merely an extra key, which does no harm. The backup is complete once it has its final name.
-    /// It contains private keys.
+    /// The log, the registrations, the pending pushes and the epochs are in one database and
+    /// therefore from one point in time. Keys are copied afterwards; a key created in between does
+    /// no harm. The backup takes its final name when it is complete. It contains private keys.
     ///
     /// - Throws: ``Faults``, `StoreError`, `SigningError`; then nothing is left at `target`.
     package func backup(to target: String, progress: @escaping Progress = { _, _ in }) throws

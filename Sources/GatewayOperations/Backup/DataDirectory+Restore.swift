@@ -62,9 +62,7 @@ extension DataDirectory {
         return Restored(manifest: manifest, epoch: epoch)
     }
 
-    /// Checks that no unfinished restore is in the directory.
-    ///
-    /// - Throws: ``Faults`` if there is one.
+    /// Throws ``Faults`` if an unfinished restore is in the directory.
     func requireNoRestore() throws(Faults) {
         guard !Self.exists(path + "/" + Self.stagingName) else {
             throw Faults(

@@ -32,10 +32,8 @@ enum DurableFiles {
         return names.sorted().compactMap { Listed(directory, $0) }
     }
 
-    /// Copies a file to a path at which none exists.
-    ///
-    /// - Returns: The SHA-256 of the copied bytes, and their number.
-    /// - Throws: ``Faults`` that name the file.
+    /// Copies a file to a path at which none exists. Returns the SHA-256 of the copied bytes, and
+    /// their number. Throws ``Faults`` that name the file.
     static func copy(
         _ source: String, to target: String, mode: UInt32, named name: String
     ) throws -> (sha256: String, bytes: Int64) {
@@ -56,9 +54,7 @@ enum DurableFiles {
         return (digest, bytes)
     }
 
-    /// Makes a completely written file durable.
-    ///
-    /// - Returns: Its SHA-256.
+    /// Makes a completely written file durable. Returns its SHA-256.
     static func seal(_ path: String, named name: String) throws -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { throw failure(name, "be read") }

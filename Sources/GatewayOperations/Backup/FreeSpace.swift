@@ -9,13 +9,11 @@ enum FreeSpace {
     /// The space that files need in addition to their bytes.
     private static let slackBytes: Int64 = 256 << 10
 
-    /// Checks that a disk has room for planned writes.
+    /// Checks that a disk has room for `bytes` more. Throws ``Faults`` if it has not.
     ///
     /// - Parameters:
-    ///   - bytes: The number of bytes to write.
     ///   - option: The option that names the directory.
     ///   - subject: The name of the data to write.
-    /// - Throws: ``Faults`` if there is too little room.
     static func require(
         _ bytes: Int64, in directory: String, option: String, of subject: String
     ) throws(Faults) {

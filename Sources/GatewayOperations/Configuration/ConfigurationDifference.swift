@@ -18,8 +18,8 @@ package struct ConfigurationState: Sendable, Equatable {
 
     /// The present state of a configuration.
     ///
-    /// - Parameter readable: The files that may be read; `nil` for all. The contents of others do not
-    ///   matter, because their option differs.
+    /// - Parameter readable: The files that may be read; `nil` for all. The contents of other files
+    ///   do not matter: the options that name them differ anyway.
     package init(_ configuration: GatewayConfiguration, readable: Set<String>? = nil) {
         texts = configuration.texts
         contents = configuration.files.compactMapValues { file in
@@ -42,7 +42,6 @@ package struct ConfigurationState: Sendable, Equatable {
 
 /// A change of an option's value or of the contents of its file.
 package struct ConfigurationChange: Sendable, Equatable {
-    /// The option.
     package let key: String
     /// The previous value; `nil` for the default.
     package let before: String?

@@ -31,13 +31,8 @@ package struct ConfigurationLayers {
     /// The faults found so far.
     package private(set) var faults = Faults()
 
-    /// Merges the layers.
-    ///
-    /// - Parameters:
-    ///   - file: A YAML or JSON file, if one was named.
-    ///   - flags: The values of the command line, by key.
-    ///   - environment: The process's environment.
-    ///   - received: A document to read instead of the file.
+    /// Merges the layers: a named YAML or JSON file, or the `received` document in its place, the
+    /// command line's values by key, and the process's environment.
     package init(
         file: String?, flags: [String: String], environment: [String: String],
         received: ReceivedConfiguration? = nil

@@ -1,5 +1,4 @@
 extension ConfigurationSchema {
-    /// The options for tracing and the collector.
     static let tracing: [ConfigurationOption] = [
         .option(
             "tracing.endpoint", .text, default: "none (tracing off)",

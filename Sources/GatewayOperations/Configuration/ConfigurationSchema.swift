@@ -18,7 +18,6 @@ package struct ConfigurationOption: Sendable {
     package let kind: Kind
     /// The default, in words.
     package let standard: String
-    /// The meaning.
     package let help: String
     /// Sets the option's property; `nil` if the property is read together with others.
     var read: (@Sendable (inout ConfigurationLayers, inout GatewayConfiguration) -> Void)?

@@ -27,13 +27,11 @@ package struct FileWatch {
 
     package init() {}
 
-    /// Checks the files; returns whether any has changed since the last check or, for a file that
-    /// was not included then, since it was read.
+    /// Checks the files. Returns whether any has changed since the last check, or, if it was not in
+    /// that check, since `read`.
     ///
-    /// - Parameters:
-    ///   - paths: The files.
-    ///   - read: The state of files just before they were last read. A file that is included neither
-    ///     here nor in the last check does not count.
+    /// - Parameter read: The state of files just before they were last read. A file that is neither
+    ///   here nor in the last check does not count.
     package mutating func look(
         _ paths: some Sequence<String>, read: [String: Print?] = [:]
     ) -> Bool {

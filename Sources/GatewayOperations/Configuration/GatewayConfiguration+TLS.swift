@@ -2,11 +2,8 @@ import GatewayTLS
 import WidgetModel
 
 extension GatewayConfiguration {
-    /// Creates the configured TLS context.
-    ///
-    /// - Parameter now: In seconds since 1970.
-    ///
-    /// - Throws: ``Faults`` that name the option whose file is invalid.
+    /// Creates the TLS context that is configured. `now` is in seconds since 1970. Throws
+    /// ``Faults`` that name the option whose file is invalid.
     package func tlsContext(now: Int64, ticketKeys: TicketKeys? = nil) throws -> TLSContext {
         var settings = TLSContextSettings()
         if let ticketKeys { settings.ticketKeys = ticketKeys }

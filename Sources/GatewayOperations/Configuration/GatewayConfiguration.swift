@@ -83,9 +83,8 @@ package struct GatewayConfiguration: Sendable {
     /// and issuer, loopback only.
     package var isDevelopment = false
 
-    /// The development mode: everything in `data`, on loopback only.
-    ///
-    /// - Throws: ``Faults`` if an address is not loopback.
+    /// The development mode: everything in `data`, on loopback only. Throws ``Faults`` if an
+    /// address is not loopback.
     package static func development(
         data: String, listen: Address, admin: Address, probes: Address? = nil
     ) throws(Faults) -> GatewayConfiguration {
@@ -397,9 +396,8 @@ package struct GatewayConfiguration: Sendable {
         return nil
     }
 
-    /// Reads the configured files, as `serve` would.
-    ///
-    /// - Throws: ``Faults`` with every option whose file is invalid.
+    /// Reads the configured files, as `serve` would. Throws ``Faults`` with every option whose file
+    /// is invalid.
     package func checkFiles() throws {
         var faults = Faults()
         if case .files = certificates {
@@ -456,8 +454,7 @@ extension ConfigurationLayers {
     }
 
     /// Creates the development mode with those flags and environment variables that it supports.
-    ///
-    /// - Throws: ``Faults``.
+    /// Throws ``Faults``.
     package mutating func development() throws(Faults) -> GatewayConfiguration {
         let standard = GatewayConfiguration.standard
         let (listen, admin) = (address("listen"), address("admin"))

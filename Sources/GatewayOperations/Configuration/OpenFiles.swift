@@ -14,9 +14,8 @@ package enum OpenFiles {
         return max(0, (open ?? 0) - 4)
     }()
 
-    /// Raises the soft limit to the hard one, as far as the kernel allows.
-    ///
-    /// - Returns: The limit in force, minus the inherited files.
+    /// Raises the soft limit to the hard one, as far as the kernel allows. Returns the limit in
+    /// force, minus the inherited files.
     package static func raiseLimit() -> Int {
         let inherited = inherited
         var limits = rlimit()
@@ -56,9 +55,8 @@ extension GatewayConfiguration {
                 apnsApps: Set(push.apps.map(\.app)).count))
     }
 
-    /// Lowers the connection limits to fit the available descriptors.
-    ///
-    /// - Throws: ``Faults`` if they are too few for any service.
+    /// Lowers the connection limits to fit the available descriptors. Throws ``Faults`` if they are
+    /// too few for any service.
     package mutating func fit(openFiles limit: Int) throws(Faults) {
         guard let budget = descriptorBudget(openFiles: limit) else {
             throw Faults(

@@ -1,7 +1,7 @@
 /// A configuration that came by network, to be compared with the one in force.
 ///
-/// It can name any path of the host, so only files that the configuration in force names as well are
-/// read for it. Whether the others are usable is found by `check-config`, or by the reload.
+/// It can name any path of the host, so only files that the configuration in force also names are
+/// read for it. `check-config` or the reload checks the others.
 package struct ReceivedConfiguration: Sendable {
     /// The document, YAML or JSON.
     package let document: [UInt8]

@@ -12,7 +12,6 @@ package struct DiagnosticResult: Sendable, Equatable {
         case fail
     }
 
-    /// The severity.
     package let level: Level
     /// The subject of the check, as one or two words.
     package let subject: String

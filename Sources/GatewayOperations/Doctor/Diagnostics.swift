@@ -106,9 +106,7 @@ package struct Diagnostics: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - ended: The remedy after it has expired.
-    ///   - ending: The remedy if it expires soon.
+    /// `ended` is the remedy after it has expired, `ending` the remedy if it expires soon.
     private static func validity(
         _ subject: String, _ notAfter: Date, ended: String, ending: String
     ) -> DiagnosticResult {
@@ -277,10 +275,8 @@ package struct Diagnostics: Sendable {
         ]
     }
 
-    /// Reads what a start would read from the store.
-    ///
-    /// - Parameter tries: More than one while a gateway runs: the beginning of the log may be
-    ///   removed while the rest is read.
+    /// Reads what a start would read from the store. `tries` is more than one while a gateway runs,
+    /// which may remove the beginning of the log meanwhile.
     private func readAll(tries: Int) throws {
         let store = try SQLiteStore(readingOnly: configuration.data)
         // The next start migrates an older schema first.

@@ -7,7 +7,6 @@ import WidgetModel
 package struct CatalogDocument: Sendable {
     /// The sequence of the log at which it came into force.
     package let sequence: UInt64
-    /// Its media type.
     package let contentType: String
     package let body: [UInt8]
     /// Its entity tag, which differs whenever the document does (RFC 9110 section 8.8.3).
@@ -20,9 +19,8 @@ package struct CatalogDocument: Sendable {
         self.etag = etag
     }
 
-    /// Reads a catalog in stored form.
-    ///
-    /// - Throws: Any error, for a payload that a damaged store or a newer version wrote.
+    /// Reads a catalog in stored form. Throws for a payload that a damaged store or a newer version
+    /// wrote.
     package static func read(
         _ payload: Data, of app: String, at sequence: UInt64, _ hashes: StoreHashes
     ) throws -> (catalog: Catalog, document: CatalogDocument) {

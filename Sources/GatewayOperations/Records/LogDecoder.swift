@@ -24,11 +24,10 @@ package struct LogDecoder: Sendable {
         return catalogs.install(catalog, document, hashes)
     }
 
-    /// Returns the entry of the next row, by the catalogs before it.
+    /// Returns the entry of the next row, by the catalogs before it. Throws ``UnreadableRow``.
     ///
-    /// - Parameter catalog: The catalog that the row announces; `nil` where it was removed with its
-    ///   app, by a later row: then the entry is a removal.
-    /// - Throws: ``UnreadableRow``.
+    /// - Parameter catalog: The catalog that the row announces; `nil` if a later row removed it
+    ///   with its app: then the entry is a removal.
     package mutating func entry(of row: LogRow, catalog: CatalogRow?) throws -> LogEntry {
         let body: LogEntry.Body
         var urgency = Urgency.normal

@@ -71,7 +71,6 @@ package enum LogPayload {
         return (contentType, Array(body.utf8))
     }
 
-    /// An operator's reload.
     package static func reload(_ scope: ReloadScope) -> Data { Data(scope.json.serialized) }
 
     package static func readReload(_ payload: Data) throws -> ReloadScope {

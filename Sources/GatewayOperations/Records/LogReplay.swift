@@ -20,11 +20,10 @@ package struct LogReplay {
     /// The registrations and log bytes of every app on disk.
     package private(set) var usage = UsageTable()
 
-    /// Replays a store.
+    /// Replays a store. Throws `StoreError` or ``UnreadableRow``.
     ///
-    /// - Parameter register: Called with each registration, and with the time at which its client
-    ///   was last seen, in milliseconds since 1970; there may be a million of them.
-    /// - Throws: `StoreError`; ``UnreadableRow``.
+    /// - Parameter register: Called with each registration, of which there may be a million, and
+    ///   with the time at which its client was last seen, in milliseconds since 1970.
     package init(
         of store: SQLiteStore, limits: Limits, coreLimits: CoreLimits,
         register: (_ record: ClientRecord, _ app: String, _ seenAt: Int64) -> Void = { _, _, _ in

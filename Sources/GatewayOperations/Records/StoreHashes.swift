@@ -5,9 +5,9 @@ import GatewaySigning
 /// The keyed hashes of a data directory, each with a key of its own: a hash that one use shows, of
 /// input that a peer chose, is worth nothing in another.
 package struct StoreHashes: Sendable {
-    /// Seals cursors, and identifies push addresses and messages: all of them outlive the process, so
-    /// its key is the stored secret itself. Their inputs differ: a cursor's is three words of which the
-    /// first is 2, a message's five; what a peer chooses is text without control characters.
+    /// Seals cursors, and identifies push addresses and messages. All outlive the process, so its
+    /// key is the stored secret itself. Their inputs never coincide: a cursor's is three words, the
+    /// first of them 2, a message's five; what a peer chooses is text without control characters.
     package let stored: SipHash
     /// Identifies dependency keys, whose versions each start computes again.
     package let keys: SipHash

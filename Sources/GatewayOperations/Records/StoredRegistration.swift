@@ -99,9 +99,8 @@ package struct StoredRegistration: Sendable {
 }
 
 extension StoredRegistration {
-    /// Returns the effective attributes of a registration as it is stored.
-    ///
-    /// - Throws: ``UnreadableRow``.
+    /// Returns the effective attributes of a registration as it is stored. Throws
+    /// ``UnreadableRow``.
     package static func attributes(of row: RegistrationRow) throws -> [String: [String]] {
         try Self(row.payload, limits: .none).record(of: row.key.client).attributes
     }

@@ -13,9 +13,8 @@ package struct CollectorEndpoint: Sendable, Hashable {
     private static let bytesMax = 2_048
 
     /// Reads `http://HOST:PORT` or `https://HOST:PORT`, with an optional path: the base of the
-    /// paths for all signals, as in `OTEL_EXPORTER_OTLP_ENDPOINT`.
-    ///
-    /// - Returns: `nil` for anything else, including user names and queries.
+    /// paths for all signals, as in `OTEL_EXPORTER_OTLP_ENDPOINT`. `nil` for anything else,
+    /// including user names and queries.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.bytesMax,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),

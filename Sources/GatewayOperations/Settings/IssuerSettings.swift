@@ -22,9 +22,7 @@ package struct IssuerSettings: Sendable, Equatable {
         if case .url(let url) = keys { url } else { nil }
     }
 
-    /// Returns the issuer with its present keys.
-    ///
-    /// - Parameter fetched: Returns the last set fetched from a URL.
+    /// Returns the issuer with its present keys. `fetched` returns the last set fetched from a URL.
     package func trusted(_ fetched: (WebhookEndpoint) -> JWKSet) -> TrustedIssuer {
         let set =
             switch keys {

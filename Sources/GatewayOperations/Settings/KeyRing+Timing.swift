@@ -9,8 +9,8 @@ extension KeyRing.Timing {
 
     /// The timing of the keys of webhooks.
     ///
-    /// Receivers learn the keys when clients register. So during a rotation both keys sign, in the
-    /// week before the new key becomes the ring's signing key and in the week after.
+    /// Receivers learn the keys when clients register. So both keys of a rotation sign in the week
+    /// before the new key becomes the ring's signing key, and in the week after.
     package static var webhooks: KeyRing.Timing {
         KeyRing.Timing(publishLead: 7 * 86_400, signatureLifetime: 300)
     }

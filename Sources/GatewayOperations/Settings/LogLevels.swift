@@ -69,15 +69,13 @@ package struct LogLevels: Sendable, Equatable {
         return label == Self.requests && standard == .info ? .notice : standard
     }
 
-    /// The lowest level at which a label's records may be logged.
-    ///
-    /// - Parameter own: The level set on the logger itself.
+    /// The lowest level at which a label's records may be logged. `own` is the logger's own level.
     package func lowest(of label: String, own: Logger.Level?) -> Logger.Level {
         fields.reduce(own ?? level(of: label)) { min($0, $1.level) }
     }
 
-    /// Whether a record is logged: a rule for one of its fields overrides that of its label, and of
-    /// several rules for fields the most permissive applies.
+    /// Whether a record is logged. A rule for one of its fields overrides the rule for its label;
+    /// of several rules for fields the most permissive applies.
     ///
     /// - Parameter own: The level set on the logger itself, which replaces its label's level.
     package func lets(

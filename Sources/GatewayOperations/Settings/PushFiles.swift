@@ -46,10 +46,8 @@ package struct PushFiles: Sendable {
     /// The address ranges allowed for webhooks in addition to public addresses.
     package private(set) var webhookRanges: [AddressRange] = []
 
-    /// Reads all files.
-    ///
-    /// - Throws: ``Faults`` with every invalid option. They name files but never reveal their
-    ///   content.
+    /// Reads all files. Throws ``Faults`` with every invalid option; they name files but never
+    /// reveal their content.
     package init(_ configuration: PushConfiguration) throws(Faults) {
         var faults = Faults()
         for app in configuration.apps where credentials[app.credential] == nil {

@@ -21,9 +21,8 @@ package struct TracingConfiguration: Sendable {
     /// The maximum size of the file of header fields, in bytes.
     private static let fieldsBytesMax = 16 * 1_024
 
-    /// The header fields of every request to the collector.
-    ///
-    /// - Throws: ``Faults`` that name the file but never reveal its content.
+    /// The header fields of every request to the collector. Throws ``Faults`` that name the file
+    /// but never reveal its content.
     package func fields() throws(Faults) -> CurlFields {
         var fields = [
             ("content-type", "application/json"), ("user-agent", "timeline-gateway"),
@@ -64,9 +63,8 @@ package struct TracingConfiguration: Sendable {
         }
     }
 
-    /// Reads the configured files, as the gateway would.
-    ///
-    /// - Throws: ``Faults`` with every option whose file is invalid.
+    /// Reads the configured files, as the gateway would. Throws ``Faults`` with every option whose
+    /// file is invalid.
     package func checkFiles() throws(Faults) {
         var faults = Faults()
         do throws(Faults) { _ = try fields() } catch { faults.add(error, under: "") }

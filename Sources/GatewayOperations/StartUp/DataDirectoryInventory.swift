@@ -26,8 +26,7 @@ struct DataDirectoryInventory: Equatable {
     /// Returns the missing rings.
     ///
     /// - Parameters:
-    ///   - noted: The rings recorded in the database; `nil` if it was written before they were
-    ///     recorded.
+    ///   - noted: The rings recorded in the database; `nil` if it predates that record.
     ///   - hasEpochs: Whether a gateway was ever served from the database.
     ///   - enabled: The rings required now.
     func lostRings(

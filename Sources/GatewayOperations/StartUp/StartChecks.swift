@@ -52,18 +52,15 @@ package struct StartChecks {
         return rings
     }
 
-    /// Checks that the directory has not lost its database.
-    ///
-    /// - Returns: The mode in which to open the store.
-    /// - Throws: ``DataDirectoryLoss``, ``Faults``.
+    /// Checks that the directory has not lost its database. Returns the mode in which to open the
+    /// store. Throws ``DataDirectoryLoss``.
     package func database() throws -> SQLiteStore.Opening {
         guard acceptsLoss || !inventory.lacksDatabase else { throw loss([.database]) }
         return inventory.showsEarlierUse && !acceptsLoss ? .existing : .createIfMissing
     }
 
-    /// Checks that the store is not that of a node, whose log would have two ends.
-    ///
-    /// - Throws: ``Faults``, `StoreError`.
+    /// Checks that the store is not that of a node, whose log would have two ends. Throws
+    /// ``Faults`` or `StoreError`.
     package func requireAlone(_ store: SQLiteStore) throws {
         guard try store.replicationPosition() == nil else {
             throw Faults(
@@ -72,9 +69,8 @@ package struct StartChecks {
         }
     }
 
-    /// Checks that the directory has not lost a key ring recorded in the store.
-    ///
-    /// - Throws: ``DataDirectoryLoss``, `StoreError`.
+    /// Checks that the directory has not lost a key ring recorded in the store. Throws
+    /// ``DataDirectoryLoss`` or `StoreError`.
     package func rings(knownTo store: SQLiteStore) throws {
         if store.isNew, inventory.showsEarlierUse { try refuse([.database]) }
         let noted = try store.notedRings().map { Set($0.compactMap(KeyRingName.init)) }
@@ -89,9 +85,7 @@ package struct StartChecks {
         parts.forEach(noteLoss)
     }
 
-    /// Reads a ring, if it exists.
-    ///
-    /// - Throws: ``SigningError``.
+    /// Reads a ring, if it exists. Throws ``SigningError``.
     func keys(of name: KeyRingName) throws {
         guard let ring = rings.first(where: { $0.name == name }),
             inventory.rings[name]?.hasManifest == true
@@ -100,9 +94,8 @@ package struct StartChecks {
             .openExisting(timing: ring.timing)
     }
 
-    /// Reads everything that a start rebuilds from the store.
-    ///
-    /// - Throws: `StoreError`, and errors for unreadable rows.
+    /// Reads everything that a start rebuilds from the store. Throws `StoreError`, and errors for
+    /// unreadable rows.
     func log(of store: SQLiteStore) throws {
         _ = try LogReplay(
             of: store, limits: configuration.limits, coreLimits: configuration.coreLimits)

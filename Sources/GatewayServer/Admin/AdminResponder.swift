@@ -11,9 +11,7 @@ package struct AdminResponder: Sendable {
     let access: AdminAccess
     let authorizer: Authorizer
 
-    /// Returns the response to a request.
-    ///
-    /// - Throws: Only `CancellationError`.
+    /// Returns the response to a request. Throws only `CancellationError`.
     package func respond(
         to request: GatewayRequest, on channel: any Channel, logger: Logger
     ) async throws -> RouteResponse {
@@ -26,9 +24,8 @@ package struct AdminResponder: Sendable {
         return try await table.respond(to: request, on: channel, as: reader, logger: logger)
     }
 
-    /// Returns the sender of a request that needs no token; `nil` if the sender does not matter.
-    ///
-    /// - Throws: 401 and 403.
+    /// Returns the sender of a loopback request that reads without a token; `nil` for other
+    /// permitted requests. Throws 401 and 403.
     private func judge(
         _ request: GatewayRequest
     ) throws(ProblemDetails) -> VerifiedToken? {

@@ -142,9 +142,8 @@ package struct Authorizer: Sendable {
     }
 
     /// Returns the attributes that a client's token vouches for, if they differ from those that the
-    /// registration in force has from the client's latest token; otherwise `nil`.
-    ///
-    /// - Throws: 403 if they contradict the registration.
+    /// registration has from the client's latest token; otherwise `nil`. Throws 403 if they
+    /// contradict the registration.
     func newClaims(
         _ token: VerifiedToken, _ record: ClientRecord
     ) throws(ProblemDetails) -> [String: [String]]? {

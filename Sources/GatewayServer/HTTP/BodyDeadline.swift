@@ -25,9 +25,9 @@ struct BodyDeadline {
         heldSince = isReading ? nil : heldSince ?? now
     }
 
-    /// The time when it is over, unless more arrives; always later while the gateway does not read.
-    ///
-    /// - Parameter bodiesDue: The end by the pace of all bodies of the connection.
+    /// Returns the deadline of the body unless more of it arrives; always later than `now` while
+    /// the gateway does not read. `bodiesDue` is the deadline by the pace of all bodies of the
+    /// connection.
     func end(now: NIODeadline, _ bodiesDue: NIODeadline) -> NIODeadline {
         heldSince == nil ? min(max(due, bodiesDue), last) : now + settings.bodyPause
     }

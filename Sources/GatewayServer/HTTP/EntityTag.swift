@@ -33,9 +33,8 @@ extension RouteResponse {
     /// The fields that a response without the representation repeats (RFC 9110 section 15.4.5).
     private static let fieldsOfKnown = [FieldName.eTag, FieldName.cacheControl, FieldName.vary]
 
-    /// Turns the response to `GET` or `HEAD` into 304 if the client has the representation.
-    ///
-    /// - Parameter request: The fields of the request.
+    /// Turns the response to `GET` or `HEAD` into 304 if the client has the representation, as the
+    /// `request`'s fields say.
     mutating func omitKnown(_ request: HTTPHeaders) {
         guard head.status == .ok, let tag = head.headers.value(FieldName.eTag),
             let known = request.value(FieldName.ifNoneMatch), EntityTag.isListed(tag, in: known)

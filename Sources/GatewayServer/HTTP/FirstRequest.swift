@@ -3,12 +3,10 @@ import NIOCore
 
 /// Reads the simplest requests: a complete `GET` head of HTTP/1.1 with nothing after it.
 ///
-/// This lets an accepting thread admit event streams, so that their connections never get a
-/// channel; a gateway opens very many at a time. It returns `nil` wherever there is the least
-/// doubt, and the HTTP decoder reads the same bytes: whatever this accepts must mean the same to
-/// both (RFC 9112 sections 2 to 5). Reading a plain `GET` here in vain costs half a microsecond,
-/// and anything else a hundredth of a microsecond, compared with 2.35 million instructions for a
-/// handshake.
+/// An accepting thread admits event streams by it, so that their connections never get a channel.
+/// Whatever this accepts must mean the same to the HTTP decoder (RFC 9112 sections 2 to 5): in the
+/// least doubt it returns `nil`, and the decoder reads the same bytes. Reading another `GET` in
+/// vain costs 0.5 µs, anything else 0.01 µs; a handshake takes 0.4 ms.
 enum FirstRequest {
     /// Fields that change how a message is read or answered; only the decoder handles them.
     private static let foreign: [StaticString] = [

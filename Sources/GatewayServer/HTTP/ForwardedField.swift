@@ -5,15 +5,15 @@ enum ForwardedField {
     /// The fields are not lists of pairs such as `for=192.0.2.1;proto=https`.
     struct Malformed: Error {}
 
-    /// Returns the address that the last entry not of a trusted proxy names: entries before it can be
-    /// the client's own invention. If all entries name trusted proxies, the first one counts.
+    /// Reads the entries from the last one back, because a client can invent those before a trusted
+    /// proxy's, and returns the first address of no trusted proxy. If there is none before a hidden
+    /// entry (`unknown`, an obfuscated identifier, no `for`) or the beginning, it returns the
+    /// address read last; `nil` if none was read.
     ///
     /// - Parameter isTrusted: Whether an address belongs to a trusted proxy.
-    /// - Returns: `nil` if that entry, or the only ones, hide the address (`unknown`, an obfuscated
-    ///   identifier, no `for`).
     /// - Throws: ``Malformed`` if a field that has to be read has another form. A trusted proxy may
-    ///   have appended its entry to a client's open quotation mark, so that nothing of the field can
-    ///   be relied on.
+    ///   have appended its entry to a client's open quotation mark: nothing of the field is
+    ///   reliable then.
     static func client(
         _ fields: [String], isTrusted: (IPAddress) -> Bool
     ) throws(Malformed) -> IPAddress? {
@@ -87,7 +87,6 @@ enum ForwardedField {
 
         mutating func skipSpace() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
 
-        /// Skips a character; returns whether it is next.
         mutating func skip(_ character: Unicode.Scalar) -> Bool {
             guard rest.first == UInt8(ascii: character) else { return false }
             rest = rest.dropFirst()

@@ -7,16 +7,13 @@ extension GatewayRequest {
     /// A field's value; several fields of one name are one list (RFC 9110 section 5.3).
     package func header(_ name: String) -> String? { head.headers.value(name) }
 
-    /// The query's parameters, decoded, in order.
-    ///
-    /// - Throws: 400 if a part is not percent-encoded UTF-8 or contains control characters.
+    /// The query's parameters, decoded, in order. Throws 400 if a part is not percent-encoded UTF-8
+    /// or contains control characters.
     func query() throws -> [(name: String, value: String)] {
         try QueryText.parameters(PathSegments(head.uri).query)
     }
 
-    /// The single value of a query parameter.
-    ///
-    /// - Throws: 400 as ``query()`` does, and if the parameter is given twice.
+    /// The value of a query parameter. Throws 400 as ``query()`` does, and if it is given twice.
     package func queryValue(_ name: String) throws -> String? {
         let values = try query().filter { $0.name == name }.map(\.value)
         guard values.count <= 1 else {
@@ -25,9 +22,7 @@ extension GatewayRequest {
         return values.first
     }
 
-    /// Requires that the client accepts `mediaType` (RFC 9110 section 12.5.1).
-    ///
-    /// - Throws: 406.
+    /// Requires that the client accepts `mediaType` (RFC 9110 section 12.5.1). Throws 406.
     func requireAcceptable(_ mediaType: String) throws {
         let ranges = head.headers.values(FieldName.accept).flatMap { $0.split(separator: ",") }
             .map { MediaType(String($0)).essence }
@@ -40,9 +35,9 @@ extension GatewayRequest {
     }
 
     /// Reads the whole body; a larger one is rejected before more than `limit` bytes are stored.
-    /// Its bytes count against the budget of request bodies as they arrive, until the request has its
-    /// response. The rest of a large body is reserved in one step, so that a body that began to be
-    /// read is more likely to be finished than to wait for others that began.
+    /// Its bytes count against the budget of request bodies until the request has its response. The
+    /// rest of a large body is reserved in one step: bodies in progress then rarely wait for each
+    /// other.
     ///
     /// - Throws: 413; 415 if it is encoded; 503 if the budget is exhausted.
     func bytes(upTo limit: Int) async throws -> [UInt8] {
@@ -86,9 +81,7 @@ extension GatewayRequest {
         }
     }
 
-    /// Requires that the body has no content coding: decoding could multiply its size.
-    ///
-    /// - Throws: 415.
+    /// Requires that the body has no content coding, which could multiply its size. Throws 415.
     private func requireNotEncoded() throws(ProblemDetails) {
         guard let codings = header(FieldName.contentEncoding) else { return }
         let isPlain = codings.split(separator: ",").allSatisfy {
@@ -97,16 +90,12 @@ extension GatewayRequest {
         guard isPlain else { throw Problem.unsupportedContentEncoding(codings) }
     }
 
-    /// Reads the body as JSON; for small bodies, see ``DocumentWork``.
-    ///
-    /// - Throws: 400, 413, 415.
+    /// Reads a small body as JSON; for large ones, see ``DocumentWork``. Throws 400, 413, 415.
     func json(upTo limit: Int) async throws -> JSONValue {
         try Self.json(try await jsonBytes(upTo: limit))
     }
 
-    /// Reads the body, which must be declared as JSON.
-    ///
-    /// - Throws: 413, 415.
+    /// Reads the body, which must be declared as JSON. Throws 413, 415.
     func jsonBytes(upTo limit: Int) async throws -> [UInt8] {
         let contentType = header(FieldName.contentType)
         guard let contentType, MediaType(contentType).isJSON else {
@@ -117,9 +106,7 @@ extension GatewayRequest {
         return try await bytes(upTo: limit)
     }
 
-    /// Parses a body.
-    ///
-    /// - Throws: 400.
+    /// Parses a body. Throws 400.
     static func json(_ bytes: [UInt8]) throws -> JSONValue {
         do throws(JSONFault) {
             return try JSONValue(parsing: bytes)
@@ -133,9 +120,8 @@ enum QueryText {
     /// The maximum number of parameters; more are rejected.
     private static let parametersMax = 64
 
-    /// The parameters of a query, decoded, in order.
-    ///
-    /// - Throws: 400 if a part is not percent-encoded UTF-8 or contains control characters.
+    /// The parameters of a query, decoded, in order. Throws 400 if a part is not percent-encoded
+    /// UTF-8 or contains control characters.
     static func parameters(
         _ query: String
     ) throws(ProblemDetails) -> [(name: String, value: String)] {

@@ -4,9 +4,8 @@ import NIOHTTP1
 import Tracing
 
 extension GatewayTracing {
-    /// Answers a request within a span, in the trace of the request's `traceparent`.
-    ///
-    /// A request that is answered with 401 leaves no span, whatever it asks for.
+    /// Answers a request within a span, in the trace of the request's `traceparent`. A request that
+    /// is answered with 401 leaves no span.
     func request(
         _ request: GatewayRequest, to route: GatewayRoute,
         _ answer: () async throws -> RouteResponse

@@ -7,6 +7,10 @@ import WidgetModel
 ///
 /// Requests are read ahead of their responses, so receiving and responding have a state each. Only
 /// the content of one read is read ahead: reading pauses while a request has no route.
+///
+/// NIO's `HTTPServerPipelineHandler` would replace a fifth of this, but reads nothing while a
+/// response is due: a waiting poll would notice late that its peer has gone. And when the gateway
+/// stops, it drops pipelined requests, which get their responses here.
 struct HTTPConnectionMachine {
     /// A request on its way to its route.
     struct Request: Equatable {
@@ -413,7 +417,7 @@ extension HTTPConnectionMachine {
     /// Records that the request timer fired: the time for the first head, or for the end of a
     /// request, may be over. A route that lacks its body answers 408.
     ///
-    /// - Parameter bodiesDue: The end of the time by the pace of all bodies of the connection.
+    /// - Parameter bodiesDue: The deadline by the pace of all bodies of the connection.
     mutating func requestTimedOut(now: NIODeadline, bodiesDue: NIODeadline) -> [Action] {
         if case .connected = output { return abort() }
         guard isReceiving else { return [] }
@@ -424,10 +428,10 @@ extension HTTPConnectionMachine {
         return [.endBody(Failure(error: Problem.slowBody))]
     }
 
-    /// The idle timer fired.
+    /// Records that the idle timer fired.
     ///
-    /// - Parameter isWriting: Whether the peer has not accepted all of the last response; this
-    ///   timer does not limit that time.
+    /// - Parameter isWriting: Whether the peer has not accepted all of the last response: the
+    ///   connection is not idle then.
     mutating func idleTimedOut(now: NIODeadline, isWriting: Bool) -> [Action] {
         switch output {
         case .responding, .streaming, .closed: return []
@@ -459,9 +463,9 @@ extension HTTPConnectionMachine {
         }
     }
 
-    /// Records that the peer has ended its side of the HTTP/2 connection: the reader of an event
-    /// stream has gone, and the rest of a request will not come. What came of a request that is not
-    /// being read is still read; complete requests get their responses.
+    /// Records that the peer has ended its side of the HTTP/2 connection. An event stream ends. A
+    /// request whose body is cut off fails, after the bytes that have arrived are read; complete
+    /// requests get their responses.
     mutating func connectionInputClosed() -> [Action] {
         switch (output, input) {
         case (.connected, _), (.admitting, _), (.streaming, _): abort()

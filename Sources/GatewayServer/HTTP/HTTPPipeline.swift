@@ -12,9 +12,9 @@ import WidgetModel
 package struct ConnectionSettings: Sendable {
     /// The maximum size of all header fields of a request together, in bytes.
     package var headerBytesMax = 16 * 1024
-    /// The size of the header fields of an HTTP/2 request, in bytes, above which they are not even
-    /// decoded, so that the connection has to end: further requests could refer to them. It is the
-    /// limit that peers are told; a lower one may be enforced (RFC 9113 section 6.5.2).
+    /// The size of the header fields of an HTTP/2 request, in bytes, above which they are not
+    /// decoded. The connection ends then, because later requests could refer to them. Peers are
+    /// told this limit; a lower one may be enforced (RFC 9113 section 6.5.2).
     package var headerBytesDecodedMax = 64 * 1024
     /// The maximum number of header fields of a request.
     package var headerFieldsMax = 100
@@ -38,10 +38,10 @@ package struct ConnectionSettings: Sendable {
     /// The maximum number of frames of HTTP/2 that only cost work, of each kind, in so many seconds.
     package static let idleFramesMax = 1_000
     package static let (resetSeconds, controlSeconds) = (Int64(3), Int64(10))
-    /// The number of bytes that an HTTP/2 stream may send before they are read; the protocol's
-    /// default. A body that waits for the budget of request bytes is not read, and takes less than
-    /// three times this. When its route has reserved memory, its window grows by as much
-    /// (`BodyDemand.permit`): so the budget bounds the memory.
+    /// The bytes that an HTTP/2 stream may send before they are read; the protocol's default. A
+    /// body that waits for the budget of request bytes is not read, and takes less than three times
+    /// this. Once its route has reserved memory, its window grows by as much (`BodyDemand.permit`):
+    /// so the budget bounds the memory.
     static let windowBytes = 65_535
     /// The same for all streams of a connection together. It bounds no memory: NIO renews it as bytes
     /// arrive, so that streams that are not read hold up no others.
@@ -76,9 +76,9 @@ package struct HTTPPipeline: Sendable {
 
     /// Returns the address that a request is counted for; `nil` where addresses are not counted.
     ///
-    /// - Parameter forwarded: The request's fields `Forwarded`, which count only from a proxy that is
-    ///   trusted to set them.
-    /// - Throws: 400 if such a proxy sends others than RFC 7239 allows.
+    /// - Parameter forwarded: The request's `Forwarded` fields, which count only from a proxy that
+    ///   is trusted to set them.
+    /// - Throws: 400 if such a proxy sends fields that RFC 7239 does not allow.
     func source(of peer: TLSPeer, forwarded: [String]) throws(ProblemDetails) -> SourceAddress? {
         guard peer.proxyProtocol == .forwarded, let proxies, !forwarded.isEmpty else {
             return peer.address

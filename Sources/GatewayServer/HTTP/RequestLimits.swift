@@ -63,9 +63,7 @@ package final class RequestLimits: Sendable {
 
     // MARK: Rates
 
-    /// Counts a request of an address.
-    ///
-    /// - Throws: 429.
+    /// Counts a request of an address. Throws 429.
     func admit(_ address: SourceAddress?) throws(ProblemDetails) {
         guard let address else { return }
         let now = now()
@@ -74,9 +72,7 @@ package final class RequestLimits: Sendable {
             of: "\(address)")
     }
 
-    /// Counts a request of an app, and of the client if a client sent it.
-    ///
-    /// - Throws: 429.
+    /// Counts a request of an app, and of the client if a client sent it. Throws 429.
     func admit(_ token: VerifiedToken) throws(ProblemDetails) {
         let now = now()
         if let client = Self.client(token) {
@@ -99,9 +95,9 @@ package final class RequestLimits: Sendable {
         apps.withLock { $0.charge(tokens, to: token.app, now: now) }
     }
 
-    /// Returns 429 if the address has sent too many invalid tokens. Those that name a trusted key, and
-    /// need the costly check of a signature, are counted apart: tokens of a removed key, which many
-    /// senders behind one address may repeat, must not keep them out.
+    /// Returns 429 if the address has sent too many invalid tokens. Tokens that name a trusted key
+    /// have a count of their own: tokens of a removed key, which many senders behind one address
+    /// may repeat, must not shut out tokens that may be valid.
     func excessOfRefusedTokens(
         _ address: SourceAddress?, namingTrustedKey isTrusted: Bool
     ) -> ProblemDetails? {
@@ -155,10 +151,8 @@ package final class RequestLimits: Sendable {
 
     // MARK: Byte budget
 
-    /// Reserves bytes for a body, or waits for them.
-    ///
-    /// - Parameter holding: The bytes that the body has reserved already.
-    /// - Throws: 503 if they are not available in time.
+    /// Reserves bytes for a body that has reserved `holding` already, or waits for them. Throws 503
+    /// if they are not available in time.
     fileprivate func reserve(
         _ bytes: Int, _ app: String, body: ObjectIdentifier, holding: Int, _ loop: any EventLoop
     ) async throws {
@@ -230,9 +224,7 @@ package final class RequestAccount: Sendable {
         }
     }
 
-    /// Reserves bytes for the body, or waits for them.
-    ///
-    /// - Throws: 503.
+    /// Reserves bytes for the body, or waits for them. Throws 503.
     func reserve(_ bytes: Int) async throws {
         let (app, held) = state.withLock { ($0.app, $0.bytes) }
         try await limits.reserve(bytes, app, body: ObjectIdentifier(self), holding: held, loop)

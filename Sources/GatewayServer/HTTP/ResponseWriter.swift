@@ -2,10 +2,8 @@ import GatewayEngine
 import NIOCore
 import NIOHTTP1
 
-/// The progress of all responses and bodies of one connection: the streams of HTTP/2 share what the
-/// network carries, and one may wait long for its turn.
-///
-/// Bound to the connection's event loop.
+/// The progress of all responses and bodies of one connection. The streams of HTTP/2 share its
+/// bandwidth, and one may wait long for its turn. Used on the connection's event loop only.
 final class ConnectionProgress {
     /// When the peer last accepted part of a response; `nil` as long as it has accepted nothing.
     var last: NIODeadline?
@@ -19,12 +17,10 @@ final class ConnectionProgress {
 }
 
 /// Writes the responses of one channel, in pieces, and gives up on a peer that does not accept
-/// them: otherwise it could keep connections and responses forever.
+/// them: otherwise it could keep connections and responses forever. Between the rounds of a long
+/// response the event loop serves its other channels.
 ///
-/// A long response is written in several rounds; between them the event loop serves its other
-/// channels.
-///
-/// Bound to its channel's event loop.
+/// Used on its channel's event loop only.
 final class ResponseWriter {
     /// The size of a piece. A peer that accepts one in each `timeout` may continue.
     static let pieceBytes = 16 * 1024
@@ -83,8 +79,7 @@ final class ResponseWriter {
     }
 
     /// Writes a response and flushes it. The previous response must have been written completely.
-    ///
-    /// - Returns: Whether all of it was written; if not, the rest follows.
+    /// Returns whether all of it was written; if not, the rest follows.
     func write(_ answer: RouteResponse, to context: ChannelHandlerContext) -> Bool {
         if isHTTP2 {
             var head = answer.head

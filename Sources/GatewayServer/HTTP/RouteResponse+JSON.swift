@@ -49,9 +49,8 @@ extension RouteResponse {
         self.init(status, json: try JSONValue(encoding: document), headers: headers)
     }
 
-    /// Creates a JSON response from an object of numbers, encoded without an intermediate tree.
-    ///
-    /// - Parameter numbers: The numbers by name; no name may need an escape.
+    /// Creates a JSON response from numbers by name, without an intermediate tree. No name may need
+    /// an escape.
     init(_ status: HTTPResponseStatus, numbers: KeyValuePairs<StaticString, Int64>) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)

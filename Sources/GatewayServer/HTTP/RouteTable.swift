@@ -28,10 +28,9 @@ package struct RouteTable: Sendable {
         routes.first { segments.match($0.path) }
     }
 
-    /// Returns the response to a request.
+    /// Returns the response to a request. Throws only `CancellationError`.
     ///
     /// - Parameter reader: The sender if the request has no token; `nil` where it needs one.
-    /// - Throws: Only `CancellationError`.
     package func respond(
         to request: GatewayRequest, on channel: any Channel, as reader: VerifiedToken? = nil,
         logger: Logger
@@ -150,9 +149,8 @@ package struct RouteTable: Sendable {
         return answer
     }
 
-    /// Returns the methods that a path supports, as a list; empty for an unknown path.
-    ///
-    /// - Parameter segments: The path; `nil` for all paths together.
+    /// Returns the methods that the path of `segments` supports, as a list; empty for an unknown
+    /// path. `nil` means all paths together.
     private func methods(at segments: PathSegments?) -> String {
         let here = routes.filter { segments?.match($0.path) ?? true }.map(\.method)
         var methods = Set(here.map(\.rawValue))
@@ -192,7 +190,6 @@ package struct GatewayRoute: Sendable {
         self.handler = handler
     }
 
-    /// Returns the route of a port's OpenAPI document.
     package static func document(of port: OpenAPIDocument.Port, limits: Limits) -> GatewayRoute {
         let answer = RouteResponse(.ok, json: OpenAPIDocument(of: port, limits: limits).json)
         return GatewayRoute(.GET, OpenAPIDocument.path) { _, _ in answer }

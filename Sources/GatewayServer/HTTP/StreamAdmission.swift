@@ -63,10 +63,8 @@ package struct StreamAdmission: Sendable {
         }
     }
 
-    /// Checks the token, names and rates.
-    ///
-    /// - Parameter source: The source address; `nil` if only its connection counts.
-    /// - Throws: ``ProblemDetails``.
+    /// Checks the token, names and rates. `source` is `nil` if only the request's connection
+    /// counts.
     func identify(
         _ request: ReloadsRequest, from source: SourceAddress?,
         certificateURIs: () -> [String]
@@ -100,11 +98,9 @@ package struct StreamAdmission: Sendable {
             && (engine.catalogs.document(of: request.key.app) != nil)
     }
 
-    /// Returns the position to answer at, once catalog, registration and cursor are in memory. It
-    /// includes every change that any gateway had accepted before a poll; a stream catches up by
-    /// itself.
-    ///
-    /// - Throws: ``EngineError/cluster(_:)`` if they cannot be read now.
+    /// Returns the position to answer at, once catalog, registration and cursor are in memory. For
+    /// a poll it includes every change that any gateway had accepted; a stream catches up later.
+    /// Throws ``EngineError/cluster(_:)`` if they cannot be read now.
     func prepare(_ request: Identified) async throws -> UInt64 {
         let head =
             request.wantsStream && engine.catalogs.document(of: request.key.app) != nil
@@ -114,10 +110,7 @@ package struct StreamAdmission: Sendable {
         return head
     }
 
-    /// Checks the registration.
-    ///
-    /// - Parameter head: The position to answer at; by default the present one.
-    /// - Throws: ``ProblemDetails``.
+    /// Checks the registration. `head` is the position to answer at; by default the present one.
     func admit(
         _ request: Identified, at head: UInt64? = nil
     ) throws(ProblemDetails) -> Admitted {

@@ -29,7 +29,7 @@ final class AcceptorLoop {
     private var listening: ListeningSocket?
     private var isAccepting = false
     private var acceptsAgain = NIODeadline.distantPast
-    /// The time from which a refusal is reported again: a report costs more than a refusal.
+    /// The earliest time of the next report of a refusal: a report costs more than a refusal.
     private var reportsAgain = NIODeadline.distantPast
     private var places = SlotTable<PendingConnection>()
     /// The time at which `passOn` is due on the reception; `nil` when it has nothing to pass on.
@@ -45,10 +45,8 @@ final class AcceptorLoop {
         byteCount: MemoryBIO.recordContentBytesMax, alignment: 16)
     // Sound: allocated for the life of this object; lent only within `receive`.
 
-    /// Starts a thread, which calls `onEnd` when it ends.
-    ///
-    /// - Returns: The thread's poller; to wake it begins to stop the loop, and does nothing later.
-    /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
+    /// Starts a thread, which calls `onEnd` when it ends. Returns the thread's poller, whose `wake`
+    /// stops the loop. Throws `TLSError` (`engine`) when the kernel provides no descriptors.
     static func start(
         on socket: ListeningSocket, identity: TLSIdentity, settings: TLSServerSettings,
         limit: ConnectionLimit, waits: @escaping @Sendable (String?) -> Bool,

@@ -12,9 +12,7 @@ package final class ConnectionLimit: Sendable {
     /// connection that opens, and once for each that closes.
     private let addresses = Mutex<[SourceAddress: Int]>([:])
 
-    /// A limit of `max` connections, with none counted yet.
-    ///
-    /// - Parameter perAddress: The most from one address; `nil` for no limit other than `max`.
+    /// Creates a limit of `max` connections, of which at most `perAddress` from one address.
     package init(_ max: Int, perAddress: Int? = nil) {
         self.max = max
         perAddressMax = perAddress.flatMap { $0 < max ? $0 : nil }

@@ -1,10 +1,8 @@
 import NIOCore
 
-/// Deadlines that are all set equally far ahead, so that they pass in the order in which they were
-/// set.
+/// Deadlines that all lie equally far ahead, so that they pass in the order in which they were set.
 ///
-/// A deadline may become obsolete before it passes. It is not searched for then, but dropped when
-/// it is the next one.
+/// A deadline that has become obsolete is not searched for: it is dropped when it is the next one.
 struct ExpiryQueue<Owner> {
     private struct Entry {
         let time: NIODeadline
@@ -17,9 +15,7 @@ struct ExpiryQueue<Owner> {
 
     init(ahead: TimeAmount) { self.ahead = ahead }
 
-    /// Adds a deadline for something that begins at `now`, which must never go back.
-    ///
-    /// - Returns: The time at which the deadline passes.
+    /// Adds a deadline and returns its time. `now` must never go back.
     mutating func set(_ owner: Owner, now: NIODeadline) -> NIODeadline {
         let time = now + ahead
         entries.append(Entry(time: time, owner: owner))

@@ -8,10 +8,10 @@ package final class ListeningSocket: Sendable {
     /// The most connections that the kernel queues until they are accepted; it may queue fewer
     /// (`net.core.somaxconn`).
     private static let backlog: Int32 = 4_096
-    /// The time in milliseconds after which a connection ends whose peer acknowledges nothing of what
-    /// was sent (tcp(7), TCP_USER_TIMEOUT). With the default heartbeats a reader that vanished is
-    /// noticed within a minute. It also ends a peer that is there and accepts nothing for so long; the
-    /// limits of streams and responses that are not read are shorter.
+    /// A connection ends when its peer has acknowledged none of the sent bytes for this many
+    /// milliseconds (tcp(7), TCP_USER_TIMEOUT): with the default heartbeats a reader that vanished
+    /// is noticed within a minute. The limits of streams and responses that a peer does not read
+    /// are shorter.
     package static let userTimeout: Int32 = 40_000
 
     let descriptor: Int32
@@ -49,9 +49,7 @@ package final class ListeningSocket: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Begins to queue connections.
-    ///
-    /// - Throws: `IOError` with the kernel's reason.
+    /// Begins to queue connections. Throws `IOError` with the kernel's reason.
     package func listen() throws {
         guard Glibc.listen(descriptor, Self.backlog) == 0 else { throw Self.failure("listen") }
     }

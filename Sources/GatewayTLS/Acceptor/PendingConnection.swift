@@ -26,15 +26,13 @@ final class PendingConnection {
     var phase: Phase
     /// The deadline of the current phase.
     var deadline: NIODeadline
-    /// The beginning of a proxy's header of which the rest has not arrived; at most
-    /// `ProxyHeader.bytesMax` bytes.
+    /// The part of a proxy's header that has arrived, at most `ProxyHeader.bytesMax` bytes.
     var header: [UInt8] = []
     /// Ciphertext that the kernel has not accepted yet. The socket is not read meanwhile, so its
     /// size is bounded by the answer to a single read.
     var unsent: [UInt8] = []
     /// The read to hand on with the connection once the kernel has accepted all of `unsent`.
     var first: ReadPass?
-    /// The budget for the peer's input.
     var input: InputBudget
 
     init(

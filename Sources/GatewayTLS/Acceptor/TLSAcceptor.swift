@@ -27,12 +27,11 @@ package protocol Reception: AnyObject {
 
 /// The connections of a listener, from their first byte to their first request.
 ///
-/// Dedicated threads accept them and perform handshakes. A handshake costs a thousand times as much
-/// as a delivery, so a storm of handshakes must not keep an event loop from its streams; and a
-/// connection that becomes an event stream never costs a channel.
+/// Dedicated threads accept them and perform handshakes. A handshake takes about 0.4 ms of CPU, a
+/// delivery 7 to 11 µs, so a storm of handshakes must not keep an event loop from its streams. A
+/// connection that begins with an event stream never costs a channel.
 package final class TLSAcceptor: Sendable {
     private let socket: ListeningSocket
-    /// The pollers of the threads.
     private let loops: [Poller]
     private let end: AcceptorsEnd
 

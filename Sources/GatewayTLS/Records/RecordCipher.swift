@@ -39,9 +39,8 @@ final class RecordCipher {
 
     // MARK: Sending
 
-    /// Seals `content` in as few records as possible and appends them to the wire's output.
-    ///
-    /// Returns false when OpenSSL refuses; the connection cannot continue then.
+    /// Seals `content` in as few records as possible and appends them to the wire's output. Returns
+    /// false when OpenSSL refuses: the connection cannot continue then.
     @inline(__always)
     func seal(
         _ content: UnsafeRawBufferPointer, as type: RecordContent = .applicationData,

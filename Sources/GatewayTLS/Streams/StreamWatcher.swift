@@ -26,9 +26,8 @@ final class StreamWatcher: Sendable {
 
     private let poller: Poller
 
-    /// Starts the thread, which calls `tell` with the events.
-    ///
-    /// - Throws: `TLSError` of code `engine` when the kernel provides no descriptors.
+    /// Starts the thread, which calls `tell` with the events. Throws `TLSError` (`engine`) when the
+    /// kernel provides no descriptors.
     init(tell: @escaping @Sendable ([News]) -> Void) throws(TLSError) {
         let poller = try Poller(for: "watching streams")
         self.poller = poller

@@ -5,9 +5,8 @@ import NIOCore
 /// Reading from the readers of streams. Their application data is discarded; only TLS's own
 /// messages matter.
 ///
-/// The input of all readers shares a part of the loop's time, in turns. A pause separates two turns,
-/// in which the loop polls its sockets: it would not do that between two tasks that follow each
-/// other directly.
+/// A loop reads from its readers in turns of about 1 ms. After each turn it pauses for 1 ms, to
+/// poll its sockets: it would not poll between two tasks that follow each other directly.
 extension TLSStreams {
     /// A record that was incomplete when its stream was last read.
     struct IncompleteRecord {

@@ -56,7 +56,6 @@ package final class TLSStreams: @unchecked Sendable {
     var readable = CircularBuffer<UInt64>()
     /// The next read turn, while one is due.
     var readTimer: Scheduled<Void>?
-    /// The earliest time of the next read turn.
     var nextReadTurn = NIODeadline.distantPast
     /// The deadlines of incomplete records, at most one for each stream.
     var recordDeadlines: ExpiryQueue<IncompleteRecord>

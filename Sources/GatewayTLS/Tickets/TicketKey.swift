@@ -15,9 +15,8 @@ package final class TicketKey: @unchecked Sendable {
     /// The time from which it seals, in seconds.
     package let begins: Int64
 
-    /// A key that is made by filling ``byteCount`` bytes with secrets: name, cipher key and MAC key.
-    ///
-    /// - Returns: `nil` when `fill` returns false.
+    /// Creates a key whose ``byteCount`` bytes `fill` writes: name, cipher key and MAC key. `nil`
+    /// when `fill` returns false.
     package init?(begins: Int64, fill: (UnsafeMutableRawBufferPointer) -> Bool) {
         bytes = .allocate(byteCount: Self.byteCount, alignment: 16)
         bytes.initializeMemory(as: UInt8.self, repeating: 0)

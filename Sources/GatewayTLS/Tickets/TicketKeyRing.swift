@@ -1,7 +1,7 @@
-/// The keys of session tickets: one seals, and those before it still open what they sealed.
+/// The keys of session tickets: one seals, and older ones still open what they sealed.
 ///
-/// A ticket contains the secrets of its session, and whoever has its key reads recorded connections
-/// of TLS 1.2. So no key lasts longer than ``lifetime``.
+/// A ticket contains its session's secrets, so whoever has its key can decrypt recorded connections
+/// of TLS 1.2. No key lasts longer than ``lifetime``.
 package struct TicketKeyRing: Sendable {
     /// The time for which a key seals, in seconds.
     package static let period: Int64 = 12 * 3_600
@@ -15,10 +15,10 @@ package struct TicketKeyRing: Sendable {
 
     package init() {}
 
-    /// Returns the key that seals at a time, in seconds; makes one if the last one is too old.
+    /// Returns the key that seals at `now`, in seconds; makes one if the last one is too old.
     ///
-    /// - Parameter make: Returns a new key that begins at the given time; `nil` without randomness.
-    /// - Returns: `nil` if a key is due and none can be made.
+    /// - Parameter make: Returns a new key that begins at the given time; `nil` without randomness,
+    ///   and then so is the result.
     package mutating func sealing(
         at now: Int64, make: (_ begins: Int64) -> TicketKey?
     ) -> TicketKey? {

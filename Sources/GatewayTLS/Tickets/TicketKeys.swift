@@ -11,9 +11,7 @@ package final class TicketKeys: Sendable {
     /// Monotonic seconds.
     private let now: @Sendable () -> Int64
 
-    /// Keys of their own, the first one made when it is needed.
-    ///
-    /// - Parameter now: The time in seconds, which must never go back.
+    /// `now` returns the time in seconds, and must never go back.
     package init(now: @escaping @Sendable () -> Int64 = TicketKeys.monotonicSeconds) {
         self.now = now
     }
@@ -82,11 +80,11 @@ package final class TicketKeys: Sendable {
         return Self.use(key, iv: iv, cipher: cipher, mac: mac, isSealing: true) ? 1 : 0
     }
 
-    /// Prepares to open a ticket: 1; 2 to replace it by one that the newest key seals; 0 for a full
-    /// handshake.
+    /// Prepares to open a ticket. Returns 1 to resume, 2 to resume and send a new ticket, 0 for a
+    /// full handshake.
     ///
-    /// - Parameter renews: Whether each ticket is replaced, as OpenSSL does itself in TLS 1.3: there a
-    ///   client should use a ticket once (RFC 8446 appendix C.4), so it needs another for the next time.
+    /// - Parameter renews: Whether each resumption sends a new ticket, as in TLS 1.3, where a
+    ///   client should use a ticket once (RFC 8446 appendix C.4).
     private func open(
         name: UnsafeMutablePointer<UInt8>, iv: UnsafeMutablePointer<UInt8>,
         cipher: OpaquePointer, mac: OpaquePointer, renews: Bool

@@ -38,7 +38,6 @@ package enum ExpositionFormat: Sendable, CaseIterable {
         return String(text.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
     }
 
-    /// The value of the `Content-Type` field.
     package var contentType: String {
         switch self {
         case .prometheus: "text/plain; version=0.0.4; charset=utf-8"

@@ -11,17 +11,14 @@ package struct HistogramCounts: Sendable, Equatable {
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// Counts by bucket.
-    ///
-    /// - Parameter counts: Those missing count as 0, those too many not at all.
+    /// Counts by bucket: missing `counts` are 0, excess ones are dropped.
     package init(bounds: [Double], counts: [UInt64]) {
         self.init(bounds: bounds)
         for place in self.counts.indices.prefix(counts.count) { self.counts[place] = counts[place] }
     }
 
-    /// Counts of a page in Prometheus' text format.
-    ///
-    /// - Parameter cumulative: The number of observations up to each bound, infinity included.
+    /// Counts of a page in Prometheus' text format: `cumulative` holds the number of observations
+    /// up to each bound, infinity included.
     package init(cumulative: [Double: UInt64]) {
         let bounds = cumulative.keys.sorted()
         let counts = bounds.map { cumulative[$0] ?? 0 }
@@ -30,7 +27,6 @@ package struct HistogramCounts: Sendable, Equatable {
             counts: zip(counts, [0] + counts).map { $0 - min($0, $1) })
     }
 
-    /// The number of observations.
     package var total: UInt64 { counts.reduce(0, &+) }
 
     /// Adds what another of the same bounds counted.
@@ -49,11 +45,9 @@ package struct HistogramCounts: Sendable, Equatable {
         return difference
     }
 
-    /// Returns the value below which so large a share of the observations lies, supposing that within a
-    /// bucket they lie evenly; `nil` without observations. Above the highest bound nothing is known,
-    /// and that bound is the answer.
-    ///
-    /// - Parameter share: From 0 to 1.
+    /// Returns the value below which a `share` (0 to 1) of the observations lies, if those of a
+    /// bucket are spread evenly; `nil` without observations. At most the highest bound: nothing is
+    /// known above it.
     package func percentile(_ share: Double) -> Double? {
         let total = total
         guard total > 0 else { return nil }

@@ -39,10 +39,8 @@ package struct MetricFamily: Sendable {
     /// The labels in the order of their values.
     package let labels: [Label]
 
-    /// Creates a family.
-    ///
-    /// - Precondition: The name ends in the unit (OpenMetrics 1.0, MetricFamily metadata), and
-    ///   bounds ascend.
+    /// The name must end in the unit (OpenMetrics 1.0, MetricFamily metadata), and bounds must
+    /// ascend.
     package init(
         _ name: String, _ kind: Kind, unit: String? = nil, labels: [Label] = [], _ help: String
     ) {

@@ -7,7 +7,6 @@ package struct Reading: Sendable, Equatable {
     /// A measured value by type.
     package enum Value: Sendable, Equatable {
         case count(UInt64)
-        /// The value of a gauge.
         case number(Double)
         /// The counts of a histogram by bucket, not cumulative; the last is for all values above
         /// the highest bound.

@@ -18,8 +18,8 @@ extension JSONValue {
 
 extension RegisteredActivity {
     /// Creates an activity with those of its values that rules can compare: texts, numbers and
-    /// flags, and lists of these. What the gateway would refuse is left out, so that it does not
-    /// refuse the registration.
+    /// flags, and lists of these. Leaves out values for which the gateway would refuse the
+    /// registration.
     package init(
         type: String, id: String, of values: JSONValue, channel: String?, delivery: DeliveryAddress?
     ) {

@@ -25,9 +25,8 @@ extension GatewayClient {
         return wanted
     }
 
-    /// - Parameters:
-    ///   - widget: A widget that is certainly placed, even if the app's list lacks it.
-    ///   - kinds: The kinds whose recommendation sets are built at `cursor`.
+    /// `widget` is certainly placed, even if the app's list lacks it. The recommendation sets of
+    /// `kinds` are built at `cursor`.
     func register(
         with widget: ConfiguredWidget?, built kinds: Set<String> = [], at cursor: Cursor? = nil
     ) async throws(GatewayFailure) -> GatewayService.Registered {
@@ -62,10 +61,10 @@ extension GatewayClient {
     private static var readingsMax: Int { 4 }
 
     /// Registers members of the last registration that the one in force lacks, until a reading
-    /// shows that it lacks nothing; then adopts its digest.
+    /// shows that none is missing; then adopts that reading's digest.
     ///
-    /// If every reading lacks something, the previous digest is kept: the next request is refused
-    /// because of it, and the one after that reconciles again.
+    /// If one is missing in every reading, the previous digest is kept. It makes the gateway refuse
+    /// the next request, and the request after that reconciles again.
     private func reconcile() async throws(GatewayFailure) {
         var registration = try await wanted()
         if let widgets = cache.registered?.widgets { registration.widgets = widgets }
@@ -106,7 +105,6 @@ extension GatewayClient {
 
     // MARK: Asking
 
-    /// The answer to a poll.
     struct PollResult: Sendable {
         let since: Cursor?
         let notifications: [ReloadNotification]
@@ -139,9 +137,7 @@ extension GatewayClient {
         }
     }
 
-    /// Asks what became stale.
-    ///
-    /// - Parameter kind: The kind to ask about; `nil` for all.
+    /// Asks what became stale, of one `kind` or, with `nil`, of all.
     func poll(since cursor: Cursor?, kind: String?) async throws(GatewayFailure) -> PollResult {
         let (poll, digest, registered) = try await reconciling { digest throws(GatewayFailure) in
             let feed = NotificationFeed(

@@ -60,9 +60,7 @@ public actor GatewayClient {
             pause: { duration in try? await Task.sleep(for: duration) })
     }
 
-    /// Creates a client.
-    ///
-    /// - Parameter pause: Returns after a duration, or when the calling task is cancelled.
+    /// `pause` returns after a duration, or when the calling task is cancelled.
     init?(
         app: String, client: String, connection: any GatewayConnection,
         verifier: any NotificationVerifying, cache: TimelineCache,
@@ -401,9 +399,7 @@ public actor GatewayClient {
     }
 
     /// Advances the stored timelines that an answer confirms, so that an acknowledgement covers the
-    /// changes of the others.
-    ///
-    /// - Parameter isHandedOver: Whether the system was told what the answer names.
+    /// changes of the others. `isHandedOver`: the system was asked to reload what the answer names.
     private func advance(by told: PollResult, isHandedOver: Bool = true) {
         // Another process may have registered other widgets meanwhile.
         guard let cursor = told.cursor, let digest = told.digest, digest == cache.digest else {
@@ -424,11 +420,11 @@ public actor GatewayClient {
         }
     }
 
-    /// Advances the cursor of what the system was told to make, unless the timeline of a widget
-    /// that was never built is stale: its provider owes it.
+    /// Advances the cursor up to which the system was asked to reload, unless a widget that was
+    /// never built is stale: its provider has still to build it.
     ///
-    /// - Parameter all: Whether it was told to make everything. The cursor may be of another log
-    ///   then, and lower.
+    /// - Parameter all: Whether the system was asked to reload everything. The cursor may then be
+    ///   of another log, and lower.
     private func advanceSystem(
         to cursor: Cursor, all: Bool, unless isStale: (ConfiguredWidget) -> Bool
     ) {
@@ -438,10 +434,8 @@ public actor GatewayClient {
         cache.systemCursor = cursor
     }
 
-    /// Acknowledges builds, and what is current, so that the gateway need not push it. Best effort:
-    /// what is owed is stored, and acknowledged by the next provider.
-    ///
-    /// - Parameter limit: The longest time to wait.
+    /// Acknowledges builds, and what is current, so that the gateway need not push it; waits at
+    /// most `limit`. A failed acknowledgement is stored, and sent by the next provider.
     private func acknowledge(_ rebuilt: [JSONValue], within limit: Duration) async {
         guard limit > .zero, !rebuilt.isEmpty || cache.owedCursor != nil else { return }
         _ = await value(of: Task { await acknowledge(rebuilt) }, within: limit)

@@ -20,9 +20,8 @@ public struct StaleContent: Sendable, Hashable {
     /// Creates a value in which nothing is stale.
     public init() {}
 
-    /// Creates the union of the stale content in notifications.
-    ///
-    /// - Parameter registration: The registration in force, whose kinds are stale if everything is.
+    /// Creates the union of the stale content in notifications. If everything is stale, so is every
+    /// kind of `registration`, which is in force.
     init(_ notifications: [ReloadNotification], of registration: ClientRegistration?) {
         for notification in notifications {
             all = all || notification.all

@@ -71,7 +71,6 @@ package struct GatewayService: Sendable {
         return Answer(value: RegistrationInForce(answer.value), head: answer.head)
     }
 
-    /// Registers a client.
     package func register(
         _ registration: ClientRegistration, client: String
     ) async throws(GatewayFailure) -> Answer<Registered> {

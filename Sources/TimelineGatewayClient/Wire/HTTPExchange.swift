@@ -18,11 +18,8 @@ final class HTTPExchange: Sendable {
     let next: @Sendable () async throws(ConnectionError) -> [UInt8]?
     let end: @Sendable () -> Void
 
-    /// Creates an exchange whose response has begun.
-    ///
-    /// - Parameters:
-    ///   - next: Returns the next piece of the body, never empty; `nil` at its end.
-    ///   - end: Ends the exchange. Called at least once, also after the end of the body.
+    /// `next` returns the next piece of the body, never empty; `nil` at its end. `end` ends the
+    /// exchange; it is called at least once, also after the end of the body.
     init(
         head: GatewayResponseHead,
         next: @escaping @Sendable () async throws(ConnectionError) -> [UInt8]?,
@@ -93,10 +90,8 @@ struct HTTPExchanges: Sendable {
     }
 }
 
-/// Returns the outcome of `work`. When `limit` passes first, or the calling task is cancelled, the
-/// work is cancelled and its outcome dropped.
-///
-/// - Throws: The error of `work`, or `timedOut` or `cancelled`.
+/// Returns the outcome of `work`, or throws its error. When `limit` passes first, or the calling
+/// task is cancelled, cancels the work, drops its outcome and throws `timedOut` or `cancelled`.
 private func limited<Value: Sendable>(
     _ limit: Duration, _ work: @escaping @Sendable () async throws(ConnectionError) -> Value
 ) async throws(ConnectionError) -> Value {

@@ -13,11 +13,8 @@ package struct NotificationFeed: Sendable {
     private let kind: String?
     private let registration: String?
 
-    /// Creates a feed.
-    ///
-    /// - Parameters:
-    ///   - kind: The widget kind to restrict notifications to; `nil` for all kinds.
-    ///   - registration: The digest of the registration that the client expects to be in force.
+    /// Creates a feed of one `kind`, or with `nil` of all. `registration` is the digest of the
+    /// registration that the client expects to be in force.
     package init(
         service: GatewayService, client: String, kind: String? = nil, registration: String? = nil
     ) {
@@ -50,14 +47,12 @@ package struct NotificationFeed: Sendable {
         case retry(Duration)
     }
 
-    /// An open stream.
     package struct Stream: Sendable {
         package let opening: Opening
         fileprivate let body: GatewayBody
 
-        /// Passes every element to `receive` until it returns `false` or the stream ends.
-        ///
-        /// - Throws: ``GatewayFailure`` if the stream breaks off or is malformed.
+        /// Passes every element to `receive` until it returns `false` or the stream ends. Throws
+        /// ``GatewayFailure`` if the stream breaks off or is malformed.
         package func read(
             _ receive: @Sendable (Element) async -> Bool
         ) async throws(GatewayFailure) {
@@ -120,7 +115,6 @@ package struct NotificationFeed: Sendable {
         return Stream(opening: Opening(stream.head), body: stream.body)
     }
 
-    /// The response to a poll.
     package struct Poll: Sendable {
         package let opening: Opening
         /// The notifications in compact serialization, not yet verified.
@@ -131,10 +125,8 @@ package struct NotificationFeed: Sendable {
         package let document: JSONValue
     }
 
-    /// Requests the notifications since a cursor.
-    ///
-    /// - Parameter wait: The number of seconds the gateway may wait for a notification; `nil` for
-    ///   an immediate response.
+    /// Requests the notifications since a cursor. The gateway may wait `wait` seconds for one; with
+    /// `nil` it responds at once.
     package func poll(since: String?, wait: Int? = nil) async throws(GatewayFailure) -> Poll {
         var headers =
             [(name: "accept", value: "application/json")]

@@ -23,9 +23,8 @@ extension ClientArchive {
         return budgets
     }
 
-    /// Replaces the budgets. They are on disk when this returns.
-    ///
-    /// - Throws: ``Failure``; the budgets saved before then remain.
+    /// Replaces the budgets. They are on disk when this returns. Throws ``Failure``; the budgets
+    /// saved before then remain.
     package func saveBudgets(_ budgets: [WidgetInfo: ReloadBudget]) throws(Failure) {
         let entries = budgets.map { info, budget -> (String, JSONValue) in
             var entry = info.archived

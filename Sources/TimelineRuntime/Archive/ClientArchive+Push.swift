@@ -41,9 +41,8 @@ extension ClientArchive {
         }
     }
 
-    /// Replaces the drawings of controls, by their ids.
-    ///
-    /// - Throws: ``Failure``; those saved before then remain.
+    /// Replaces the drawings of controls, by their ids. Throws ``Failure``; those saved before then
+    /// remain.
     func save(drawings: [String: WidgetNode]) throws(Failure) {
         var document = JSONObject()
         for (id, node) in drawings.sorted(by: { $0.key < $1.key }) { document[id] = node.json }

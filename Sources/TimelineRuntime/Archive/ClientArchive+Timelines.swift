@@ -62,16 +62,13 @@ extension ClientArchive {
         (try? placeholder(of: widget))?.traits ?? WidgetTraits()
     }
 
-    /// Replaces the timeline of a widget.
-    ///
-    /// - Throws: ``Failure``; the timeline saved before then remains.
+    /// Replaces the timeline of a widget. Throws ``Failure``; the timeline saved before then
+    /// remains.
     package func save(timeline archive: TimelineArchive) throws(Failure) {
         try save(archive, timelinePath(archive.widget))
     }
 
-    /// Replaces the placeholder of a widget, unless it is unchanged.
-    ///
-    /// - Throws: ``Failure``.
+    /// Replaces the placeholder of a widget, unless it is unchanged. Throws ``Failure``.
     package func save(placeholder archive: TimelineArchive) throws(Failure) {
         guard (try? placeholder(of: archive.widget)) != archive else { return }
         try save(archive, placeholderPath(archive.widget))

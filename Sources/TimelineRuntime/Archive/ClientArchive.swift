@@ -65,9 +65,7 @@ public struct ClientArchive: Sendable {
         document(statePath).flatMap { StateDocument($0) }.flatMap { $0.owner == owner ? $0 : nil }
     }
 
-    /// Replaces the state.
-    ///
-    /// - Throws: ``Failure``; the state saved before then remains.
+    /// Replaces the state. Throws ``Failure``; the state saved before then remains.
     package func save(_ document: StateDocument) throws(Failure) {
         try replace(statePath, with: document.json.serialized)
     }
@@ -85,9 +83,8 @@ public struct ClientArchive: Sendable {
     var extensionSocket: String { directory + "/extension.sock" }
     var appSocket: String { directory + "/app.sock" }
 
-    /// Reserves the archive for the one process of a role, `extension` or `app`.
-    ///
-    /// - Throws: ``Failure``, also when it is in use.
+    /// Reserves the archive for the one process of a role, `extension` or `app`. Throws
+    /// ``Failure``, also when it is in use.
     func lock(_ role: String) throws(Failure) -> ArchiveLock {
         try Self.create(directory)
         return try ArchiveLock(directory + "/\(role).lock")

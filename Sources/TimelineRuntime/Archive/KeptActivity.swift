@@ -14,7 +14,7 @@ package struct KeptActivity: Sendable, Equatable, Codable {
     let type: String
     let attributes: JSONValue
     let begun: Date
-    /// Whether it is updated from outside of its app, and the gateway is told of it.
+    /// Whether it is registered with the gateway, because it is updated from outside its app.
     private(set) var isRegistered = false
     private var channel: String?
     /// The system's push token, in base64.
@@ -65,7 +65,6 @@ package struct KeptActivity: Sendable, Equatable, Codable {
         min(max(dismissal ?? .distantFuture, endDate), endDate + Self.endedTimeMax)
     }
 
-    /// Returns the state at a date.
     package func phase(at date: Date) -> ActivityState {
         if date >= removalDate { return .dismissed }
         if date >= endDate { return .ended }
@@ -108,7 +107,7 @@ extension WidgetInfo {
     }
 }
 
-/// The Live Activities of a client, and the tokens by which others can be started.
+/// The Live Activities of a client, and the push-to-start tokens of their types.
 package struct KeptActivities: Sendable, Equatable, Codable {
     /// The most activities at a time, as in a registration.
     static let countMax = 16

@@ -152,17 +152,14 @@ extension TimelineArchive {
         ]
     }
 
-    /// Reads the format that ``serialized`` writes.
-    ///
-    /// - Throws: ``Fault``. No partial archive is ever returned.
+    /// Reads the format that ``serialized`` writes. Throws ``Fault``; no partial archive is ever
+    /// returned.
     package init(serialized bytes: [UInt8]) throws(Fault) {
         guard let document = try? JSONValue(parsing: bytes) else { throw .corrupt }
         try self.init(document: document)
     }
 
-    /// Reads what ``document`` makes.
-    ///
-    /// - Throws: ``Fault``.
+    /// Reads what ``document`` makes. Throws ``Fault``.
     init(document: JSONValue) throws(Fault) {
         guard let file = document.objectValue, let version = file["version"]?.integerValue
         else { throw .corrupt }

@@ -14,8 +14,8 @@ public struct ActivityAuthorizationInfo: Sendable {
 
 /// A Live Activity: starts, updates and ends it.
 ///
-/// Its views are those of an ``ActivityConfiguration`` in the extension, which keeps it: a client
-/// of ``WidgetCenter/shared``, in this process or in another one.
+/// An ``ActivityConfiguration`` in the extension draws its views. A client of
+/// ``WidgetCenter/shared``, in this process or in another one, keeps it.
 public final class Activity<Attributes: ActivityAttributes>: Identifiable, Sendable {
     /// The type of the content that changes.
     public typealias ContentState = Attributes.ContentState
@@ -24,7 +24,7 @@ public final class Activity<Attributes: ActivityAttributes>: Identifiable, Senda
     public let id: String
     /// The values that stay the same.
     public let attributes: Attributes
-    /// The extensions, one of which keeps it.
+    /// The extensions; one of them keeps the activity.
     private let targets: [any WidgetCenterTarget]
     /// The content when this value was made.
     private let first: ActivityContent<ContentState>
@@ -39,11 +39,11 @@ public final class Activity<Attributes: ActivityAttributes>: Identifiable, Senda
         (id, self.attributes, first, self.targets) = (kept.id, attributes, content, targets)
     }
 
-    /// Starts an activity. The extension draws it soon; where it does not run for ten seconds, or
-    /// declares no such activity, the state becomes ``ActivityState/dismissed``.
+    /// Starts an activity. The extension draws it soon. If the extension does not run within ten
+    /// seconds, or declares no such activity, the state becomes ``ActivityState/dismissed``.
     ///
-    /// - Parameter pushType: How it is updated from outside of the app, of which the gateway is
-    ///   then told; `nil` for by the app alone.
+    /// - Parameter pushType: How it is updated from outside the app, as is registered with the
+    ///   gateway; `nil` if only the app updates it.
     /// - Throws: ``ActivityAuthorizationError``, or the error of an encoder.
     public static func request(
         attributes: Attributes, content: ActivityContent<ContentState>, pushType: PushType? = nil
@@ -110,7 +110,7 @@ public final class Activity<Attributes: ActivityAttributes>: Identifiable, Senda
 
     private var kept: KeptActivity? { targets.lazy.compactMap { $0.activities[self.id] }.first }
 
-    /// The content that is shown; once it is dismissed, that with which this value was made.
+    /// The content that is shown; after dismissal, the content that this value was created with.
     public var content: ActivityContent<ContentState> {
         kept.flatMap(Self.content(of:)) ?? first
     }

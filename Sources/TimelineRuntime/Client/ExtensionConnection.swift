@@ -68,8 +68,8 @@ public struct ExtensionConnection: Sendable {
         _ = try await ask(.open, members)
     }
 
-    /// Rebuilds the timelines of every widget of one kind, or of every widget; returns when the
-    /// extension has been told. It reloads within the budget.
+    /// Rebuilds the timelines of every widget of one kind, or of every widget. Returns when the
+    /// extension has accepted the request; it reloads within the budget.
     ///
     /// - Throws: ``ProcessUnreachable``, or ``ProcessRefusal`` with the extension's reason.
     public func reloadTimelines(ofKind kind: String? = nil) async throws {

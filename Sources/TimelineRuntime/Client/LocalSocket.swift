@@ -44,9 +44,8 @@ enum LocalSocket {
     /// The time in which a peer sends its request, or takes its answer.
     static let lineTimeMax = Duration.seconds(10)
 
-    /// Sends a request and returns the answer.
-    ///
-    /// - Throws: ``ProcessUnreachable``; or ``ProcessRefusal`` with the other process's reason.
+    /// Sends a request and returns the answer. Throws ``ProcessUnreachable``; or ``ProcessRefusal``
+    /// with the other process's reason.
     static func request(_ request: JSONObject, at path: String) async throws -> JSONValue {
         let line = JSONValue.object(request).serialized
         guard line.count <= requestBytesMax else { throw ProcessUnreachable(path, EMSGSIZE) }
@@ -188,9 +187,8 @@ final class LocalServer: Sendable {
     private let requests = Mutex(0)
     private let isEnded = Mutex(false)
 
-    /// Listens at a path; the caller has made sure that no other process does.
-    ///
-    /// - Throws: ``ProcessUnreachable``.
+    /// Listens at a path; the caller has made sure that no other process does. Throws
+    /// ``ProcessUnreachable``.
     init(path: String, answer: @escaping Answer) throws {
         self.path = path
         self.answer = answer

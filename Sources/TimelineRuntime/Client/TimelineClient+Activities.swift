@@ -39,10 +39,9 @@ extension TimelineClient {
         keep(kept)
     }
 
-    /// Gives an activity the content or the end that its app wants, unless it has ended; or starts
-    /// it. Throws when it cannot be drawn, or there are too many.
-    ///
-    /// - Returns: Whether this client keeps it. What is only updated may be gone, or another's.
+    /// Updates, ends or starts an activity as its app wants; one that has ended stays as it is.
+    /// Returns whether this client keeps the activity: an updated one may be gone, or another
+    /// client's. Throws when the activity cannot be drawn, or there are too many.
     @discardableResult
     func apply(_ wanted: KeptActivity, starts: Bool) throws -> Bool {
         guard isRunning else { throw WidgetFailure(description: "the extension does not run") }

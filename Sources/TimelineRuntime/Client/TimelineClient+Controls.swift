@@ -2,9 +2,9 @@ import WidgetModel
 import WidgetViews
 
 extension TimelineClient {
-    /// Draws the placed controls of a kind with their current values. A call during another one
-    /// makes that one draw once more. If a provider fails, its drawings stay, and it is asked again
-    /// after a wait, which delays no other call.
+    /// Draws the placed controls of a kind with their current values. A call during another call
+    /// makes the first one draw once more. If a provider fails, its drawings stay, and it is asked
+    /// again after a wait, which delays no other call.
     func rebuildControls(ofKind kind: String) async {
         guard drawingControls.updateValue(true, forKey: kind) == nil else { return }
         defer {
@@ -60,8 +60,8 @@ extension TimelineClient {
     }
 
     /// Performs the intent of a placed control, as a tap on it does, in the process that the intent
-    /// chooses; then the control is drawn again. A locked device refuses it, as it does in a
-    /// widget: here no intent states that it needs no authentication.
+    /// chooses; then the control is drawn again. A locked device always refuses it: an intent
+    /// cannot state here that it needs no authentication.
     ///
     /// - Throws: ``InteractionRefusal/locked``; ``WidgetFailure`` when no such control is drawn; or
     ///   the error of the intent.

@@ -157,9 +157,9 @@ extension TimelineClient {
         handle(.interacted(widget, at: await position()))
     }
 
-    /// Returns the current end of the gateway's log, by a poll; `nil` without a connection. The
-    /// effect of an intent may come back as a change: a timeline fetched from now on is known to
-    /// include every change up to this cursor.
+    /// Returns the end of the gateway's log, by a poll; `nil` without a connection or an answer
+    /// within 1 s. A timeline fetched from now on includes every change up to this cursor, so the
+    /// change that an intent caused need not reload it again.
     func position() async -> Cursor? {
         guard isConnected, let cursor else { return nil }
         let feed = NotificationFeed(

@@ -3,9 +3,8 @@ import WidgetModel
 import WidgetViews
 
 extension TimelineClient {
-    /// Answers a request of another process; see ``ExtensionConnection``.
-    ///
-    /// - Throws: The reason, which is sent to the other process.
+    /// Answers a request of another process; see ``ExtensionConnection``. A thrown error is sent to
+    /// that process as the reason.
     func answer(_ request: JSONObject) async throws -> JSONValue {
         guard let name = request["do"]?.stringValue, let known = ExtensionRequest(rawValue: name)
         else { throw WidgetFailure(description: "the extension knows no such request") }

@@ -180,9 +180,8 @@ public actor TimelineClient {
     }
 
     /// Runs until the calling task is cancelled, through all failures of the gateway and the
-    /// network. A second call while one runs returns at once. While another process uses the
-    /// archive, a call returns after a moment; that is reported as
-    /// ``TimelineClientEvent/archiveFailed(_:)``.
+    /// network. A second call while one runs returns at once. If another process uses the archive,
+    /// a call returns after 2 s and reports ``TimelineClientEvent/archiveFailed(_:)``.
     public func run() async {
         guard !isRunning else { return }
         guard await reserveArchive() else { return rest() }
@@ -236,9 +235,8 @@ public actor TimelineClient {
         rest()
     }
 
-    /// Reserves the archive. Waits a moment for an earlier run that is about to end.
-    ///
-    /// - Returns: Whether no other process uses the archive.
+    /// Reserves the archive. Waits up to 2 s for an earlier run that is about to end. Returns
+    /// whether no other process uses the archive.
     private func reserveArchive() async -> Bool {
         var attempts = 1
         while true {
@@ -278,9 +276,8 @@ public actor TimelineClient {
         }
     }
 
-    /// Reads the archive.
-    ///
-    /// - Returns: The state of the last save, and the timelines that need not be built again.
+    /// Reads the archive. Returns the state of the last save, and the timelines that need no new
+    /// build.
     private func resume() -> (EngineState, kept: [EngineEvent.KeptTimeline]) {
         var document =
             archive?.load(owner: configuration.owner)

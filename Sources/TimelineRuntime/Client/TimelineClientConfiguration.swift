@@ -46,9 +46,9 @@ public struct TimelineClientConfiguration: Sendable {
     /// an archive of its own.
     ///
     /// The gateway sees one client with one cursor. Each extension acknowledges only notifications
-    /// that name one of its kinds. The cursor that it sends then, or resumes from, also counts for
-    /// the kinds of the others, so a push for those may be left out; their extension learns of the
-    /// change when it resumes from its own cursor.
+    /// that name one of its kinds. The cursor that one extension acknowledges or resumes from also
+    /// counts for the kinds of the others, so a push for those may be left out. Their extension
+    /// learns of the change when it resumes from its own cursor.
     public var sharesClient = false
     /// The person's locale, in which widgets are drawn.
     public var locale = Locale(identifier: "en")

@@ -2,10 +2,10 @@ import Synchronization
 import WidgetModel
 import WidgetViews
 
-/// The API for an app that knows itself which widgets are stale.
+/// Reloads the widgets that an app itself knows to be stale.
 ///
 /// As in WidgetKit, reload requests return at once and promise no time. They are carried out while
-/// the client runs; requests made while it does not run are dropped, because it rebuilds stale
+/// the client runs. Requests made while it does not run are dropped, because it rebuilds stale
 /// timelines when it starts.
 public struct WidgetCenter: Sendable {
     /// The client of this process, or the extensions in other processes.
@@ -19,9 +19,9 @@ public struct WidgetCenter: Sendable {
     /// The center that is shared for the time of a task, in place of the process's.
     @TaskLocal static var current: WidgetCenter?
 
-    /// The center of the process's client: of several, the one that began to run last. In an app
-    /// without a client, the center of the extensions whose archives an ``AppListener`` serves;
-    /// without one, requests are dropped.
+    /// The center of the process's client; of several clients, the one that began to run last. In
+    /// an app without a client, the center of the extensions whose archives an ``AppListener``
+    /// serves. With neither, requests are dropped.
     public static var shared: WidgetCenter {
         if let current { return current }
         return known.withLock { known in

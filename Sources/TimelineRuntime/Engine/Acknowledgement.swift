@@ -60,10 +60,8 @@ package struct Acknowledgement: Sendable, Equatable {
 }
 
 extension GatewayService {
-    /// Sends a client's acknowledgement.
-    ///
-    /// - Parameter registration: The digest of the registration that the client expects to be in
-    ///   force.
+    /// Sends a client's acknowledgement. `registration` is the digest of the registration that the
+    /// client expects to be in force.
     package func acknowledge(
         _ acknowledgement: Acknowledgement, client: String, registration: String? = nil
     ) async throws(GatewayFailure) -> GatewayResponseHead {

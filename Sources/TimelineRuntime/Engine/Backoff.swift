@@ -1,8 +1,7 @@
 import WidgetModel
 
 extension Backoff {
-    /// Waits with full jitter, so that clients that lost one gateway together do not come back
-    /// together.
+    /// Waits with full jitter: clients that lost one gateway together do not come back together.
     ///
     /// - Parameters:
     ///   - base: The upper bound of the first wait; a server's `retry` hint replaces it.

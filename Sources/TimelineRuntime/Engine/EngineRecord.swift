@@ -11,9 +11,9 @@ struct EngineRecord: Sendable, Equatable {
         var heardSequence: UInt64?
         /// Whether a notification asked for the build, or arrived since and is covered by it.
         var wasStale: Bool
-        /// Whether every notification that concerns the item has been delivered since the build
-        /// began. Not so for a set that is registered during its build: it is notified of earlier
-        /// changes later.
+        /// Whether the gateway has sent every notification that concerns the item since the build
+        /// began. It has not for a set that was registered during its build, whose earlier changes
+        /// follow.
         let isTold: Bool
         /// Whether a notification has arrived since the build began that it does not cover.
         var isOutdated = false

@@ -29,9 +29,9 @@ extension ReloadEngine {
         }
     }
 
-    /// Discards every cursor that the log of `cursor` will never pass: that log lost its tail, or
-    /// was restored or wiped, so its notifications do not cover such a cursor. Rebuilds the items
-    /// that had one.
+    /// Discards every cursor that does not belong to the log of `cursor`: the gateway's log lost
+    /// its tail, or was restored or wiped, so its notifications do not cover such a cursor.
+    /// Rebuilds the items that had one.
     mutating func forgetOtherLogs(than cursor: Cursor) {
         link.logEpoch = nil
         for (item, record) in records {
@@ -94,10 +94,9 @@ extension ReloadEngine {
     }
 
     /// Returns whether the timeline that is built, or being built, already includes the change that
-    /// a notification reports. So it does when the build began after an equal or later sequence was
-    /// heard, for another rule or widget, and after an interaction whose own change comes back.
-    /// Sequences are comparable only within one connection or log. (Sets are excluded: the gateway
-    /// repeats them until they are acknowledged by name, so each notification leads to a check.)
+    /// a notification reports: its build began after an equal or later sequence was heard on this
+    /// connection, or the build's cursor, as after an interaction, covers the sequence in the same
+    /// log. Sets are excluded: the gateway repeats them until they are acknowledged by name.
     private mutating func holds(_ item: EngineItem, _ notification: ReloadNotification) -> Bool {
         guard case .timeline = item, let record = records[item], !record.isStale,
             record.build?.isOutdated != true, !notification.all

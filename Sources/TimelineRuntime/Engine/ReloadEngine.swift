@@ -29,9 +29,9 @@ package struct ReloadEngine: Sendable {
         /// The data protection of the files that the providers of a kind read; the default applies
         /// to kinds that are not listed.
         package var protections: [String: DataProtection] = [:]
-        /// The kinds that this process declares, where other processes declare others for the same
-        /// client: only notifications that name one of them are acknowledged. `nil` where no process
-        /// shares the client.
+        /// The kinds that this process declares, if other processes declare others for the same
+        /// client; `nil` if no process shares the client. Only notifications that name one of these
+        /// kinds are acknowledged.
         package var ownKinds: Set<String>?
         /// The scheduler's settings. By default a notification is acted on as soon as it arrives,
         /// within the budget, and does not wait for other widgets.
@@ -96,9 +96,9 @@ package struct ReloadEngine: Sendable {
 
     let settings: Settings
     var desired: ClientRegistration
-    /// The kinds whose recommendations have not been read; an empty set would mean that people
-    /// configure the widget themselves. Each is requested once the client is registered, and then
-    /// registered.
+    /// The kinds whose recommendations have not been read. Each is requested once the client is
+    /// registered, and registered when it is read: an empty set would mean that people configure
+    /// the widget themselves.
     var unasked: [String]
     var registered: ClientRegistration?
     /// The digest of the registration that this client expects to be in force; sent with every

@@ -16,7 +16,7 @@ public final class AppListener: Sendable {
     ///   - intents: Declares the intents of ``IntentProcess/app``, and the widgets whose
     ///     configuration the app reads.
     ///   - open: Brings the app to the foreground and continues at the activity.
-    /// - Throws: ``ClientArchive/Failure``, also while another one listens; or
+    /// - Throws: ``ClientArchive/Failure``, also while another process listens; or
     ///   ``ProcessUnreachable`` when the socket cannot be created.
     public init(
         archive: ClientArchive, intents: WidgetDeclarations,

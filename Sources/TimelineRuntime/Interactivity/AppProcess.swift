@@ -1,8 +1,8 @@
 import Foundation
 import WidgetViews
 
-/// A connection from a client, whose own process is that of the widget extension, to the app. It
-/// performs the intents of ``IntentProcess/app``, and opens the app when a person taps a widget.
+/// The way from a client, in the process of a widget extension, to the app: performs the intents of
+/// ``IntentProcess/app``, and opens the app when a person taps a widget.
 ///
 /// The host implements it with its own inter-process communication and passes it to its
 /// ``TimelineClient``. Where the app and its extension are one process, it calls

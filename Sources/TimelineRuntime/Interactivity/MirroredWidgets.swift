@@ -51,7 +51,7 @@ public actor MirroredWidgets {
 
     /// Replaces the widgets by those of the iPhone.
     ///
-    /// - Throws: The reason why the iPhone does not answer; what was received before is shown on.
+    /// - Throws: The reason why the iPhone does not answer; the widgets received before remain.
     public func update() async throws {
         let start = now
         let received = try await host.mirroredTimelines

@@ -28,8 +28,8 @@ public struct ActivityConfiguration<Attributes: ActivityAttributes>: WidgetConfi
     }
 
     /// Sets the function that fetches the content when the gateway says that it is out of date, and
-    /// once when the activity is registered. The extension calls it again later if it fails; what
-    /// it fetches must be at least as new as the call. `nil` is for nothing to say.
+    /// once when the activity is registered. The fetched content must be at least as new as the
+    /// call; `nil` changes nothing. If the function fails, the extension calls it again later.
     public func contentSource(
         _ fetch:
             @escaping @Sendable (ActivityViewContext<Attributes>) async throws

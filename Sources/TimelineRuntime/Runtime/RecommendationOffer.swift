@@ -30,9 +30,8 @@ extension WidgetDeclarations {
         return device.has(major: 26) ? .configurable : .none
     }
 
-    /// Returns whether recommendations are requested; on other platforms people configure every
-    /// widget themselves. On platforms that are not Apple's, the app decides, so they are
-    /// requested.
+    /// Returns whether recommendations are requested: on watchOS, and outside Apple's platforms,
+    /// where the app decides. On the others people configure every widget themselves.
     static func recommends(on platform: WidgetDevice.Platform?) -> Bool {
         platform == .watchOS || platform == nil
     }

@@ -23,8 +23,8 @@ public struct WidgetDeclarations: Sendable {
     /// Creates declarations.
     ///
     /// - Parameters:
-    ///   - intents: The intents of buttons and toggles. Those that are drawn are found without it;
-    ///     a process that draws nothing, such as the app, must state them.
+    ///   - intents: The intents of buttons and toggles. Drawn intents are found without it; a
+    ///     process that draws nothing, such as the app, must state them.
     ///   - dataProtection: The protection of the files that the providers read; `nil` for that of
     ///     each widget's traits.
     /// - Throws: ``WidgetDeclarationError`` when a kind, an intent or a Live Activity is declared
@@ -84,10 +84,8 @@ public struct WidgetDeclarations: Sendable {
         return try await Deadline.run(limit) { try await snapshot(info.configuration, context) }
     }
 
-    /// Asks the provider for the timeline of a widget.
-    ///
-    /// - Throws: ``WidgetFailure`` when the kind is not declared; or the error of the intent or
-    ///   the provider.
+    /// Asks the provider for the timeline of a widget. Throws ``WidgetFailure`` when the kind is
+    /// not declared; or the error of the intent or the provider.
     func timeline(of info: WidgetInfo) async throws -> AnyTimeline {
         try await declaration(of: info).timeline(
             info.configuration, TimelineProviderContext(family: info.family))
@@ -107,9 +105,8 @@ public struct WidgetDeclarations: Sendable {
         try await intent(of: call).perform(call.parameters)
     }
 
-    /// Returns the type of the intent that a button or toggle performs.
-    ///
-    /// - Throws: ``WidgetFailure`` when the app neither declares the intent nor has drawn it.
+    /// Returns the type of the intent that a button or toggle performs. Throws ``WidgetFailure``
+    /// when the app neither declares the intent nor has drawn it.
     func intent(of call: IntentCall) throws -> any AppIntent.Type {
         guard let intent = intents[name: call.intent] else {
             throw WidgetFailure(description: "the app declares no intent \(call.intent)")
@@ -121,8 +118,8 @@ public struct WidgetDeclarations: Sendable {
     /// placeholder, pass the entry of ``placeholder(of:)``.
     ///
     /// - Throws: ``WidgetFailure`` when the kind is not declared, the entry belongs to another
-    ///   kind, or a button cannot work because a parameter of its intent has no value. Those of a
-    ///   placeholder are hidden, and may have none.
+    ///   kind, or a button cannot work because a parameter of its intent has no value. The buttons
+    ///   of a placeholder are hidden, and may lack values.
     public func draw(
         _ entry: any TimelineEntry, of info: WidgetInfo, in environment: WidgetEnvironment
     ) throws -> WidgetNode {
@@ -193,9 +190,7 @@ public struct WidgetDeclarations: Sendable {
     }
 
     /// Draws a widget so that the intents of its buttons are known: a program that has just started
-    /// shows what an earlier run of it drew.
-    ///
-    /// - Throws: The error of the provider.
+    /// shows what an earlier run of it drew. Throws the error of the provider.
     func findIntents(of info: WidgetInfo, on device: WidgetDevice?) async throws {
         _ = try archive(try await timeline(of: info), of: info, on: device)
     }
@@ -248,9 +243,8 @@ public struct WidgetDeclarations: Sendable {
         kinds.filter { declarations[$0]?.recommendations != nil }
     }
 
-    /// Returns the recommended configurations of a kind; `nil` when it has no set.
-    ///
-    /// - Throws: The error of the provider.
+    /// Returns the recommended configurations of a kind; `nil` when it has no set. Throws the error
+    /// of the provider.
     func recommendations(ofKind kind: String) async throws -> [RecommendationSet.Item]? {
         try await strings.translating { try await declarations[kind]?.recommendations?() }
     }

@@ -133,8 +133,8 @@ package struct ReloadScheduler: Sendable, Equatable {
     }
 
     /// Restores a placed widget from an archive: its budget, and the date at which its timeline's
-    /// policy asks. The last reload that counted is taken as the last reload. A widget that is not
-    /// placed is ignored.
+    /// policy asks for a reload. The last reload that counted is taken as the last reload. A widget
+    /// that is not placed is ignored.
     package mutating func resume(
         _ widget: WidgetInfo, budget: ReloadBudget, reloadDate: Date?, now: Date,
         using generator: inout some RandomNumberGenerator
@@ -182,10 +182,10 @@ package struct ReloadScheduler: Sendable, Equatable {
         return queue.prefix(max(limit, 0)).compactMap { start(order[$0.place]) }
     }
 
-    /// Records that a provider succeeded. The policy of its timeline replaces the previous one.
-    /// This does nothing, as the others do, if the widget was removed meanwhile.
+    /// Records that a provider succeeded; does nothing if the widget was removed meanwhile. The
+    /// policy of its timeline replaces the previous one.
     ///
-    /// - Parameter reloadDate: See ``AnyTimeline/reloadDate``. One that is not finite is never.
+    /// - Parameter reloadDate: See ``AnyTimeline/reloadDate``. One that is not finite means never.
     package mutating func finished(
         _ reload: Reload, reloadDate: Date?, now: Date,
         using generator: inout some RandomNumberGenerator
@@ -208,8 +208,8 @@ package struct ReloadScheduler: Sendable, Equatable {
         records[reload.widget] = record
     }
 
-    /// Records that a reload ended without an answer of its provider and through no fault of it.
-    /// Its reasons stay owed and are due at once. The next reload, which serves them and all
+    /// Records that a reload ended before its provider answered, through no fault of the provider.
+    /// Its reasons stay pending and are due at once. The next reload, which serves them and all
     /// requests made meanwhile, spends nothing, because this one already did.
     package mutating func interrupted(_ reload: Reload, now: Date) {
         clockStands(at: now)

@@ -22,9 +22,7 @@ package struct ActivityStart: Sendable {
 
     private static let ttlMax: Int64 = 43_200
 
-    /// Reads the body of a request.
-    ///
-    /// - Throws: ``Faults`` with every fault and its path.
+    /// Reads the body of a request. Throws ``Faults`` with every fault and its path.
     package init(_ value: JSONValue, limits: Limits) throws(Faults) {
         var faults = Faults()
         json = value.sorted

@@ -42,9 +42,7 @@ public struct CloudEvent: Sendable, Hashable {
     }
 
     /// Reads an event in the JSON event format. Ignores `type`, and all extensions except those of
-    /// distributed tracing.
-    ///
-    /// - Throws: ``Faults``, each with its path below `place`.
+    /// distributed tracing. Throws ``Faults``, each with its path below `place`.
     init(_ value: JSONValue, at place: String, limits: Limits) throws(Faults) {
         var faults = Faults()
         guard var reader = MemberReader(value, at: place, ignoresUnknown: true, &faults) else {

@@ -1,7 +1,6 @@
 extension Decodable {
-    /// Creates a document from a JSON value. Members that the document does not have are ignored.
-    ///
-    /// - Throws: ``Faults`` with the path of a value that is missing or of the wrong type.
+    /// Creates a document from a JSON value, and ignores members that the document does not have.
+    /// Throws ``Faults`` with the path of a value that is missing or of the wrong type.
     package init(decoding value: JSONValue) throws(Faults) {
         do {
             self = try JSONValueDecoder(value: value, codingPath: []).read(Self.self)
@@ -40,7 +39,6 @@ extension [any CodingKey] {
     }
 }
 
-/// The index of an element.
 private struct JSONIndex: CodingKey {
     let intValue: Int?
     var stringValue: String { "\(intValue ?? 0)" }

@@ -3,7 +3,6 @@ protocol JSONScalar {
     /// Creates the value; `nil` if the JSON value is of another type or out of range.
     init?(json: JSONValue)
 
-    /// The JSON value.
     var json: JSONValue { get }
 
     /// The expected type in words for error messages.

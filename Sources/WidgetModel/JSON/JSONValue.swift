@@ -163,7 +163,6 @@ struct JSONObjectBuilder {
         members.append(JSONObject.Member(name: name, value: value))
     }
 
-    /// The resulting object.
     var object: JSONObject {
         if positions == nil, members.count >= JSONObject.indexedCountMin {
             return JSONObject(uniqueMembers: members)

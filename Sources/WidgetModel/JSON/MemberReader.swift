@@ -7,9 +7,8 @@ package struct MemberReader {
     /// The names requested so far; `nil` if unknown members belong to the sender.
     private var asked: [String]?
 
-    /// Creates a reader of an object. Returns `nil` and records a fault for any other value.
-    ///
-    /// - Parameter ignoresUnknown: Whether unknown members belong to the sender.
+    /// Creates a reader of an object; returns `nil` and records a fault for any other value.
+    /// `ignoresUnknown` says whether unknown members belong to the sender.
     package init?(
         _ value: JSONValue, at place: String, ignoresUnknown: Bool = false, _ faults: inout Faults
     ) {

@@ -10,7 +10,6 @@ public struct ChangeCause: Sendable, Hashable {
         self.time = time
     }
 
-    /// The claim as JSON.
     var json: JSONValue { ["time": .string(time)] }
 
     /// Reads the claim; `nil` when it lacks the time.

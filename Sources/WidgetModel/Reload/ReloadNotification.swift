@@ -191,7 +191,6 @@ extension ReloadNotification {
 }
 
 extension ReloadNotification.Reload {
-    /// The entry as JSON.
     var json: JSONValue {
         var object: JSONObject = ["kind": .string(kind)]
         if !parameters.isEmpty { object["parameters"] = parameters.json }
@@ -218,7 +217,6 @@ extension ReloadNotification.Reload {
 }
 
 extension ReloadNotification.Activity {
-    /// The entry as JSON.
     var json: JSONValue {
         var object: JSONObject = ["type": .string(type)]
         if let id { object["id"] = .string(id) }

@@ -43,8 +43,7 @@ extension WidgetEnvironment {
     }
 
     /// The margins that the system keeps around the content: those of system families, in points.
-    /// The sizes are this library's choice. Live Activities have none on the Lock Screen, and in
-    /// the Dynamic Island their own.
+    /// The sizes are this library's choice. Accessories, StandBy and Live Activities have none.
     public var widgetContentMargins: EdgeInsets {
         guard !WidgetContextTable.isAccessory(widgetFamily), location != .standBy,
             activityPresentation == nil

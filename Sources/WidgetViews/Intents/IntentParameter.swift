@@ -83,9 +83,7 @@ protocol AnyIntentParameter: Sendable {
     /// Returns the values to choose from; `nil` when any value is valid.
     func options(matching text: String?) async throws -> [ParameterOption]?
     /// Assigns the stored value or else the default; returns whether the parameter then has a
-    /// value.
-    ///
-    /// - Parameter forgetsDeleted: Whether an optional parameter of a deleted entity becomes `nil`.
+    /// value. If `forgetsDeleted`, an optional parameter of a deleted entity becomes `nil`.
     func fill(from chosen: ParameterValue?, forgetsDeleted: Bool) async throws -> Bool
 }
 

@@ -31,8 +31,8 @@ public enum DataProtection: String, Sendable, Hashable, CaseIterable {
 
 /// The permission to build a timeline at the moment, for example after a notification.
 ///
-/// Only the fact that the timeline is stale must be remembered; asking again after each change of
-/// the lock gives the new permission.
+/// A caller remembers only that the timeline is stale, and asks again after each change of the
+/// lock.
 public enum RebuildPermission: Sendable, Hashable {
     /// The provider can read its files.
     case now

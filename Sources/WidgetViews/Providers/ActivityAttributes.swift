@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a Live Activity shows: values that stay the same for all of it, and content that changes.
+/// The values of a Live Activity that never change, and the type of its content, which does.
 public protocol ActivityAttributes: Codable, Sendable {
     /// The content that changes.
     associatedtype ContentState: Codable & Hashable & Sendable
@@ -73,7 +73,7 @@ public enum ActivityAuthorizationError: Error, Sendable, Hashable {
     case attributesTooLarge, targetMaximumExceeded, unsupported
 }
 
-/// What the views of a Live Activity are made from.
+/// The values that the views of a Live Activity show.
 public struct ActivityViewContext<Attributes: ActivityAttributes>: Sendable {
     /// The id of the activity.
     public let activityID: String

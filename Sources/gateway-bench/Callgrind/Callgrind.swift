@@ -1,9 +1,7 @@
 import Foundation
 
-/// Counts what programs do by valgrind's callgrind: as exactly as they repeat themselves, whatever
-/// else the machine does.
-///
-/// Whoever makes one calls ``end()``, on errors too.
+/// Counts a program's instructions with callgrind: reproducible under any load. Its owner calls
+/// ``end()``, on errors too.
 struct Callgrind {
     /// For its files; removed by ``end()``.
     let directory: String
@@ -15,10 +13,10 @@ struct Callgrind {
     /// Makes the directory; starts nothing.
     ///
     /// - Parameters:
-    ///   - function: The symbol of the function within which is counted, and nowhere else; `*` stands
-    ///     for any part of it.
-    ///   - countsAtStart: Whether it counts for all of a program's life, and not only during
-    ///     ``count(of:_:)``; a program that does not count is far faster.
+    ///   - function: The symbol of the only function within which instructions are counted; `*`
+    ///     stands for any part of it.
+    ///   - countsAtStart: Whether all of a program's life is counted, not only ``count(of:_:)``. A
+    ///     program is far faster while nothing is counted.
     init(within function: String, countsAtStart: Bool) throws {
         (self.function, self.countsAtStart) = (function, countsAtStart)
         directory = NSTemporaryDirectory() + "gateway-bench-callgrind-" + UUID().uuidString
@@ -43,10 +41,8 @@ struct Callgrind {
     private var file: String { directory + "/profile" }
     private var pipes: String { directory + "/vgdb" }
 
-    /// Copies a program without its debugging information, which valgrind cannot read where it is
-    /// Swift's.
-    ///
-    /// - Returns: The copy's path.
+    /// Copies a program without its debugging information, because valgrind cannot read Swift's.
+    /// Returns the copy's path.
     func copy(_ program: String) throws -> String {
         let original = URL(fileURLWithPath: program).resolvingSymlinksInPath()
         let copy = directory + "/" + original.lastPathComponent
@@ -54,9 +50,8 @@ struct Callgrind {
         return copy
     }
 
-    /// Runs a program to its end and counts all of its life.
-    ///
-    /// - Parameter cores: The only ones it may use; `nil` for any.
+    /// Runs a program to its end and counts all of its life. It may use only these `cores`; `nil`
+    /// for any.
     func count(_ program: String, _ arguments: [String], cores: [Int]?) throws -> CallgrindProfile {
         try? FileManager.default.removeItem(atPath: file)
         try run(launcher + [program] + arguments, cores: cores)

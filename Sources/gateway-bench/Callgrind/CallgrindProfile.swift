@@ -1,7 +1,7 @@
 /// The counts of callgrind up to one dump.
 ///
-/// Calls are counted by how often the first instruction of the function called ran: callgrind's own
-/// number of calls has those in it that were made where nothing was to be counted.
+/// A call is counted when the first instruction of the called function runs: callgrind's own number
+/// of calls includes those made while counting was off.
 struct CallgrindProfile: Equatable {
     /// Instructions by the path of the program or library they belong to; `???` for no file's.
     private(set) var instructions: [String: Int] = [:]
@@ -18,9 +18,8 @@ struct CallgrindProfile: Equatable {
         }
     }
 
-    /// Reads a profile of one event by instructions, as ``options`` make one.
-    ///
-    /// - Throws: ``CallgrindFault`` when it is no such profile, or not the whole of one.
+    /// Reads a profile of one event by instructions, as ``options`` make one. Throws
+    /// ``CallgrindFault`` when it is no such profile, or incomplete.
     init(parsing text: String) throws(CallgrindFault) {
         let lines = text.split(separator: "\n")
         guard lines.first == "# callgrind format" else { throw .notCallgrind }

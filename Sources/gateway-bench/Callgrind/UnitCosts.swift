@@ -11,10 +11,9 @@ struct UnitCosts: Equatable {
     /// Writes to sockets.
     let sends: Double
 
-    /// Compares two profiles of the same work, with `units` more in the second.
-    ///
-    /// - Throws: ``BenchFailure`` when one of them lacks what there has to be in any: then something
-    ///   has another name than is asked for here, and no regression of it would be seen.
+    /// Compares two profiles of the same work, with `units` more in the second. Throws
+    /// ``BenchFailure`` if a profile lacks a function that every profile has: it may be renamed,
+    /// and its regressions would not be seen.
     init(_ fewer: CallgrindProfile, _ more: CallgrindProfile, units: Int) throws {
         guard units > 0 else { throw BenchFailure("no events were counted") }
         func slope(_ what: String, _ count: (CallgrindProfile) -> Int) throws -> Double {

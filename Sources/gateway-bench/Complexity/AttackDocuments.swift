@@ -104,9 +104,8 @@ enum AttackDocuments {
 
     // MARK: Registrations
 
-    /// A registration of 256 KiB: 200 widgets and 200 controls.
-    ///
-    /// - Parameter isUnknown: Whether their kinds are none of the catalog's, but called nearly so.
+    /// A registration of 256 KiB: 200 widgets and 200 controls. If `isUnknown`, their kinds are not
+    /// in the catalog, but similar to its kinds.
     static func registration(isUnknown: Bool = false) -> [UInt8] {
         // Of the kinds with one rule: a client may depend on 1,000 keys.
         func name(_ number: Int) -> String { kind(300 + number) + (isUnknown ? "x" : "") }

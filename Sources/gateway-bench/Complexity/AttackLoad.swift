@@ -37,9 +37,7 @@ final class AttackLoad: ConnectionUser {
         toConnect = (0..<count).map { (Self.firstNumber + $0, 0) }
     }
 
-    /// Sends for some time, and waits for the answers.
-    ///
-    /// - Returns: The number of the next request.
+    /// Sends for some time, and waits for the answers. Returns the number of the next request.
     func run(seconds: Double) throws -> Int {
         try generator.run(seconds: seconds, timer: { self.connect() }, until: { false })
         isSending = false

@@ -29,12 +29,9 @@ final class Bystander: Sendable {
     /// The CPU time that the gateway has used, in nanoseconds.
     private let cpu: @Sendable () -> Int64
 
-    /// Starts to post; returns when the connection is open and a first post was answered.
-    ///
-    /// - Parameters:
-    ///   - ca: A file with the certificates to trust.
-    ///   - cpu: Returns the CPU time that the gateway has used, in nanoseconds.
-    ///   - request: Makes the request with a number.
+    /// Starts to post; returns when the connection is open and a first post was answered. `ca` is a
+    /// file of trusted certificates; `cpu` returns the CPU time of the gateway in nanoseconds, and
+    /// `request` the request with a number.
     init(
         ca: String, port: UInt16, cpu: @escaping @Sendable () -> Int64,
         request: @escaping @Sendable (Int) -> [UInt8]
@@ -65,10 +62,8 @@ final class Bystander: Sendable {
     /// The failure of its connection; `nil` while it holds.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Returns the posts that were sent from `start` up to now, and those that still waited then, once
-    /// they are answered. A post without an answer by then failed.
-    ///
-    /// - Parameter start: In monotonic nanoseconds.
+    /// Returns the posts sent from `start`, in monotonic nanoseconds, until now, once those in
+    /// flight are answered. A post without an answer by then failed.
     func figures(since start: Int64) throws -> BystanderStats {
         let end = monotonicNanoseconds()
         try waitUntil(seconds: Self.timeoutSeconds) { state in

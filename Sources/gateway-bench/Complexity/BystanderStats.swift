@@ -1,4 +1,4 @@
-/// What the bystander's posts had to wait for.
+/// The waits of the bystander's posts.
 struct BystanderStats: Equatable {
     /// The CPU time that the gateway used while each post waited for its answer, in milliseconds,
     /// ascending. A host that is busy stretches the time, but not this.

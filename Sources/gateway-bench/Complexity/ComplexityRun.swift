@@ -13,7 +13,6 @@ struct ComplexityRun {
     /// the middle of a turn counts as the turn's time; a document's own cost is there each time.
     private static let measurementsMax = 3
 
-    /// The gateway's program.
     let program: String
     /// The cores of the gateway; `nil` for any.
     let cores: [Int]?

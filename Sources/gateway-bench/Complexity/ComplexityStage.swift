@@ -3,7 +3,6 @@ import WidgetModel
 
 /// A running gateway with what attackers need, and a bystander's app that has nothing to do with them.
 final class ComplexityStage {
-    /// The bystander's app.
     static let bystander = "com.example.bystander"
     static let app = "com.example.attacker"
     /// Another of theirs, whose catalogs are replaced.

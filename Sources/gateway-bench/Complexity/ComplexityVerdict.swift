@@ -8,7 +8,7 @@ struct ShapeOutcome {
     var reached: Set<Route> = []
     /// The routes that the shape was for and whose answers never showed that.
     var missed: [Route] = []
-    /// What the bystander's posts waited for meanwhile.
+    /// The waits of the bystander's posts meanwhile.
     var bystander = BystanderStats(milliseconds: [])
     /// The turns of the gateway's threads meanwhile; `nil` where the metrics page has no histogram.
     var turns: TurnHistogram?
@@ -60,16 +60,10 @@ struct ComplexityVerdict {
     /// The bounds, in the report's order.
     let bounds: [Bound]
 
-    /// Whether all held.
     var isMet: Bool { bounds.allSatisfy(\.isMet) }
 
-    /// Judges a run.
-    ///
-    /// - Parameters:
-    ///   - quiet: The bystander alone.
-    ///   - outcomes: The shapes.
-    ///   - coverage: The routes that were reached; `nil` where only some shapes ran, so that it says
-    ///     nothing.
+    /// Judges a run. `quiet` is the bystander alone. `coverage` is `nil` if only some shapes ran,
+    /// because it would say nothing.
     init(quiet: BystanderStats, outcomes: [ShapeOutcome], coverage: RouteCoverage?) {
         let attacked = BystanderStats(outcomes.map(\.bystander))
         bounds =

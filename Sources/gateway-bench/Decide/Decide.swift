@@ -35,12 +35,11 @@ extension Repetition {
         }
     }
 
-    /// Measures one size in this process: how fast one core decides changes, and the memory of the live
-    /// index, by the core's own interface: no network, disk or signing takes part.
+    /// Measures one size in this process: how fast one core decides changes, and the memory of the
+    /// live index, through the core's own interface, without network, disk or signing.
     ///
-    /// Where changes are counted the same thousand come again and again, made beforehand: an
-    /// instruction counter that sees the whole process then sees one decision more for each change
-    /// more.
+    /// When instructions are counted, the same thousand prepared changes repeat: a counter that
+    /// sees the whole process then sees one decision more for each change more.
     ///
     /// Ten million widgets take 6 GiB of memory and about a minute.
     func decideInProcess() -> [Sample] {

@@ -8,7 +8,6 @@ struct DecideWorkload {
     /// Streams that depend on one key.
     private static let keyHolders = 10
     static let clientWidgets = 4
-    /// The app's id.
     static let app = "com.example.bench"
 
     /// Configured widgets in all; as many for each key, and for each client.

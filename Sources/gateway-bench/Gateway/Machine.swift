@@ -30,9 +30,8 @@ enum Machine {
         return (0..<mask.count * 8).filter { mask[$0 / 8] & (1 << UInt8($0 % 8)) != 0 }
     }
 
-    /// Lets this thread, and what it starts from now on, run on `cores` only.
-    ///
-    /// - Throws: ``BenchFailure`` when the machine has none of them.
+    /// Lets this thread, and what it starts from now on, run on `cores` only. Throws
+    /// ``BenchFailure`` when the machine has none of them.
     static func pin(to cores: [Int]) throws {
         var mask = [UInt8](repeating: 0, count: coreMaskBytes)
         for core in cores where core < mask.count * 8 { mask[core / 8] |= 1 << UInt8(core % 8) }
@@ -53,11 +52,9 @@ enum Machine {
         return ["setsid"] + (list.map { ["taskset", "-c", $0] } ?? []) + command
     }
 
-    /// Runs a program to its end.
-    ///
-    /// - Parameter cores: The only ones that it may use; `nil` for any.
-    /// - Returns: Its standard output.
-    /// - Throws: ``Interruption``; ``BenchFailure`` with the end of its standard error.
+    /// Runs a program to its end and returns its standard output. It may use only these `cores`;
+    /// `nil` for any. Throws ``Interruption``, or ``BenchFailure`` with the end of its standard
+    /// error.
     static func run(_ command: [String], on cores: [Int]? = nil, seconds: Double) throws -> String {
         let name = command.joined(separator: " ")
         let child = try TestProgram("/usr/bin/env", Self.command(command, on: cores))

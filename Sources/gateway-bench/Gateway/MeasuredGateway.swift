@@ -5,9 +5,8 @@ import GatewayTestSupport
 extension GatewayProcess {
     private static let startSeconds = 60.0
 
-    /// Returns the path of the gateway's program: the one named, or the one beside this program.
-    ///
-    /// - Parameter isNeeded: Whether it has to be there.
+    /// Returns the path of the gateway's program: the one named, or the one beside this program,
+    /// which must exist if `isNeeded`.
     static func measuredProgram(_ named: String?, isNeeded: Bool = true) throws -> String {
         if let named {
             guard FileManager.default.isExecutableFile(atPath: named) else {
@@ -24,12 +23,9 @@ extension GatewayProcess {
         return beside ?? ""
     }
 
-    /// Makes a gateway that is not running yet.
-    ///
-    /// - Parameters:
-    ///   - cores: The only ones that it may use; `nil` for any.
-    ///   - launcher: A program and its arguments that becomes the gateway; none for the gateway's own.
-    ///   - options: Lines of its configuration; none for the development mode.
+    /// Makes a gateway that is not running yet. It may use only these `cores`; `nil` for any.
+    /// `launcher` is a program with arguments that becomes the gateway. `options` are lines of its
+    /// configuration; none for the development mode.
     static func measured(
         program: String, cores: [Int]?, launcher: [String] = [], options: [String] = []
     ) throws -> GatewayProcess {
@@ -39,9 +35,8 @@ extension GatewayProcess {
             admin: freeAddress(), wrapper: Machine.command(launcher, on: cores), startsNow: false)
     }
 
-    /// Starts it and waits until it accepts connections.
-    ///
-    /// - Throws: ``Interruption``; ``BenchFailure`` with the end of its standard error.
+    /// Starts it and waits until it accepts connections. Throws ``Interruption``, or
+    /// ``BenchFailure`` with the end of its standard error.
     func startMeasured() throws {
         try launch()
         let end = monotonicNanoseconds() + Int64(Self.startSeconds * 1e9)

@@ -17,7 +17,6 @@ enum ProcessStats {
             * Int64(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// CPU time of this process, in nanoseconds.
     static func ownCPUNanoseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

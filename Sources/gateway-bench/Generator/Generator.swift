@@ -92,12 +92,11 @@ final class Generator {
 
     // MARK: The loop
 
-    /// Serves the connections until `isDone` or the time is over; asked between two rounds.
+    /// Serves the connections until `isDone`, asked between two rounds, or until the time is over.
+    /// Returns whether it is done. Throws ``Interruption``.
     ///
-    /// - Parameter timer: Called before each wait; does what is due and answers when it wants to
-    ///   be called again, in monotonic nanoseconds.
-    /// - Returns: Whether it is done.
-    /// - Throws: ``Interruption``.
+    /// - Parameter timer: Called before each wait: does what is due, and returns the time of its
+    ///   next call, in monotonic nanoseconds.
     @discardableResult
     func run(
         seconds: Double, timer: () -> Int64? = { nil }, until isDone: () -> Bool

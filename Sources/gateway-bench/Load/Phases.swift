@@ -60,10 +60,8 @@ struct Phases {
     }
 
     /// Posts changes at fixed times, whatever has arrived; latency counts from the scheduled time.
-    ///
-    /// - Parameters:
-    ///   - thing: The thing that a change is of, by the change's number.
-    ///   - streams: The number of streams that a change is due at; `nil` for all.
+    /// `thing` is what a change is of, by the change's number. `streams` is the number of streams
+    /// at which a change is due; `nil` for all.
     func rate(
         _ changes: Int, perSecond: Double, thing: (Int) -> String = { _ in "0" },
         streams: Int? = nil

@@ -12,9 +12,8 @@ final class PlainRequests: ConnectionUser {
     /// Opens nothing yet.
     init(_ generator: Generator, port: UInt16) { (self.generator, self.port) = (generator, port) }
 
-    /// Opens `count` connections, a few at a time.
-    ///
-    /// - Parameter request: Makes the request of a connection by its number.
+    /// Opens `count` connections, a few at a time. `request` makes the request of a connection by
+    /// its number.
     func run(_ count: Int, request: @escaping (Int) -> [UInt8]) throws {
         (started, done, failures) = (0, 0, [])
         self.request = request

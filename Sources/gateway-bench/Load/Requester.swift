@@ -16,9 +16,8 @@ final class Requester: ConnectionUser {
     /// When the last answer came, in monotonic nanoseconds.
     private(set) var lastAnswer: Int64 = 0
 
-    /// Opens the connections; returns when they are open.
-    ///
-    /// A gateway closes a connection without requests after a while: open it when it is needed.
+    /// Opens the connections; returns when they are open. Open them when they are needed: a gateway
+    /// closes a connection without requests after a while.
     init(_ generator: Generator, port: UInt16, connections count: Int) throws {
         self.generator = generator
         for number in 0..<count {
@@ -33,10 +32,8 @@ final class Requester: ConnectionUser {
         }
     }
 
-    /// Sends what `request` gives until it gives `nil`, one request a connection at a time, and
-    /// waits for the answers.
-    ///
-    /// - Returns: The seconds it took.
+    /// Sends what `request` returns until it returns `nil`, one request at a time on each
+    /// connection, and waits for the answers. Returns the seconds that it took.
     @discardableResult
     func run(_ request: @escaping () -> [UInt8]?) throws -> Double {
         let start = monotonicNanoseconds()

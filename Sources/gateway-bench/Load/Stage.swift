@@ -9,7 +9,6 @@ final class Stage {
 
     /// The gateways: one, or the nodes of a cluster.
     let gateways: [GatewayProcess]
-    /// The load.
     let generator: Generator
     /// A token with a backend's scopes.
     let backend: String
@@ -24,9 +23,8 @@ final class Stage {
         gateways.reduce(0) { $0 + ProcessStats.cpuNanoseconds($1.pid) }
     }
 
-    /// Runs `body` with a stage that is taken down afterwards, whatever happens.
-    ///
-    /// - Parameter launcher: A program and its arguments that becomes the gateway.
+    /// Runs `body` with a stage that is taken down afterwards, whatever happens. `launcher` is a
+    /// program with arguments that becomes the gateway.
     static func with<Result>(
         _ settings: BenchSettings, launcher: [String] = [], _ body: (Stage) throws -> Result
     ) throws -> Result {
@@ -42,12 +40,8 @@ final class Stage {
             })
     }
 
-    /// Puts the catalog.
-    ///
-    /// - Parameters:
-    ///   - gateways: Running gateways with one certificate.
-    ///   - backend: A token with a backend's scopes.
-    ///   - clientTokens: Returns a token for each of these clients.
+    /// Puts the catalog. The `gateways` run and have one certificate. `backend` is a token with a
+    /// backend's scopes; `clientTokens` returns a token for each of these clients.
     init(
         _ gateways: [GatewayProcess], backend: String,
         clientTokens: @escaping (_ clients: [String]) throws -> [String]
@@ -137,9 +131,7 @@ final class Stage {
 
     // MARK: Clients
 
-    /// Registers `count` clients and returns a token for each.
-    ///
-    /// - Parameter things: Returns the things that a client's widgets show.
+    /// Registers `count` clients, whose widgets show their `things`, and returns a token for each.
     func makeClients(
         _ count: Int, things: (_ client: Int) -> [String] = { _ in ["0"] }
     ) throws -> [String] {
@@ -156,10 +148,8 @@ final class Stage {
 }
 
 extension GatewayProcess {
-    /// Puts a document.
-    ///
-    /// - Returns: The answer, a JSON object.
-    /// - Throws: ``BenchFailure`` when it is answered with anything but 2xx.
+    /// Puts a document. Returns the answer, a JSON object. Throws ``BenchFailure`` unless its
+    /// status is 2xx.
     @discardableResult
     func put(
         _ path: String, token: String, type: String = "application/json", _ document: String

@@ -18,20 +18,16 @@ final class StreamFleet: ConnectionUser {
     /// The deliveries of the phase that runs.
     var phase = DeliveryCount()
 
-    /// Opens nothing yet.
-    ///
-    /// - Parameters:
-    ///   - tokens: The token of each client.
-    ///   - cursors: The cursor that each client's stream goes on from; `nil` to start anew.
+    /// Opens nothing yet. `tokens` has the token of each client, `cursors` the cursor that each
+    /// client's stream continues from; `nil` to start anew.
     init(_ stage: Stage, tokens: [String], cursors: [String]? = nil) {
         generator = stage.generator
         ports = stage.gateways.map(\.port)
         (self.tokens, self.cursors) = (tokens, cursors)
     }
 
-    /// Opens `count` more streams; returns when each is ready.
-    ///
-    /// - Parameter keepsID: Whether cursors are kept.
+    /// Opens `count` more streams; returns when each is ready. `keepsID` says whether cursors are
+    /// kept.
     func open(
         _ count: Int, keepsID: Bool = false, progress: (Int) -> Void = { _ in }
     ) throws {

@@ -4,9 +4,7 @@ import GatewaySigning
 import GatewayTLS
 import GatewayTestSupport
 
-/// The simulated APNs, as a process on cores of its own.
-///
-/// Whoever makes one calls ``end()``, on errors too.
+/// The simulated APNs, as a process on cores of its own. Its owner calls ``end()``, on errors too.
 final class PushServer {
     static let (keyID, team) = ("BENCHKEY00", "BENCHTEAM0")
 
@@ -45,7 +43,6 @@ final class PushServer {
         }
     }
 
-    /// Stops it.
     func end() { child.kill() }
 
     /// Runs the simulator in this process until a signal arrives.

@@ -29,14 +29,12 @@ struct Sample {
     /// The name; one row of the report.
     let name: String
     let unit: String
-    /// The figure.
     let value: Double
     /// The bound, if there is one.
     var bar: Bar?
     /// Whether anything but 0 means that something was lost.
     var isLoss = false
 
-    /// A figure.
     init(
         _ scenario: ScenarioName, _ name: String, _ value: Double, unit: String = "",
         bar: Bar? = nil

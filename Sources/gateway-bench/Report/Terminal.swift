@@ -2,7 +2,6 @@ import Glibc
 
 /// Standard output and standard error. A reader that went away is no error.
 enum Terminal {
-    /// A result.
     static func print(_ text: String) { write(text + "\n", to: 1) }
 
     /// Progress, or an error.

@@ -2,7 +2,6 @@ import WidgetModel
 
 /// The size of the measurement, and the programs and cores.
 struct BenchSettings {
-    /// The gateway's program.
     var gateway: String
     /// The cores the server runs on; `nil` for any.
     var serverCores: [Int]?

@@ -45,9 +45,8 @@ extension Repetition {
         return samples
     }
 
-    /// Runs `body` with nodes on a PostgreSQL server of their own.
-    ///
-    /// - Parameter lastFirst: Whether the first node, which leads, is the last one of the stage.
+    /// Runs `body` with nodes on a PostgreSQL server of their own. If `lastFirst`, the first node,
+    /// which leads, is the last one of the stage.
     private func withNodes<Result>(
         _ count: Int, lastFirst: Bool = false, _ body: (Stage) throws -> Result
     ) throws -> Result {

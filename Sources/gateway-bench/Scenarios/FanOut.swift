@@ -1,10 +1,8 @@
 import GatewayTestSupport
 
 extension Repetition {
-    /// Measures `fanout` and `latency`: many streams that depend on one key, in a closed loop and at a
-    /// rate.
-    ///
-    /// - Parameter scenarios: The ones of the two that are asked for.
+    /// Measures `fanout`, `latency` or both: many streams that depend on one key, in a closed loop
+    /// and at a rate.
     func fanOut(_ scenarios: [ScenarioName]) throws -> [Sample] {
         try Stage.with(settings) { stage in
             tell("registering \(settings.streams) clients")

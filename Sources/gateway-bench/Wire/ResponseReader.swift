@@ -1,6 +1,5 @@
-/// Reads the HTTP/1.1 responses of one connection from pieces cut anywhere.
-///
-/// Hands out where body bytes stand in what it was given and copies none of them.
+/// Reads the HTTP/1.1 responses of one connection from pieces cut anywhere. Returns the places of
+/// body bytes in its input, and copies none of them.
 struct ResponseReader {
     /// Longest head, bytes.
     static let headBytesMax = 16 * 1024

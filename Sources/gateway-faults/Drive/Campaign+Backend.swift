@@ -34,9 +34,8 @@ extension Campaign {
         }
     }
 
-    /// Posts one batch once and records the outcome.
-    ///
-    /// - Throws: What the connection met; the outcome is unknown then.
+    /// Posts one batch once and records the outcome. If it throws the connection's error, the
+    /// outcome is unknown.
     @discardableResult
     func post(_ batch: Int, _ subjects: [Subject], _ http: TestHTTP) throws -> PostOutcome {
         let sent = recorder.now
@@ -76,9 +75,8 @@ extension Campaign {
         return outcome
     }
 
-    /// Posts one change until it is taken; returns its sequence.
-    ///
-    /// - Throws: ``TestFailure`` when it was not taken in time.
+    /// Posts one change until it is accepted; returns its sequence. Throws ``TestFailure`` when it
+    /// was not accepted in time.
     func postUntilAccepted(_ subject: Subject, seconds: Double = 20) throws -> UInt64 {
         let (batch, subjects) = openBatch([subject])
         return try postUntilAccepted(batch, subjects, seconds: seconds)

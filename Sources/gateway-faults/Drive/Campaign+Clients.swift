@@ -49,9 +49,7 @@ extension Campaign {
         }
     }
 
-    /// Polls once.
-    ///
-    /// - Throws: When it was not answered 200.
+    /// Polls once. Throws unless the answer is 200.
     func poll(_ client: FaultClient, _ http: TestHTTP) throws {
         let opened = recorder.now
         let answer = try http.request(

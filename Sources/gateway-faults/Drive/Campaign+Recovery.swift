@@ -8,9 +8,7 @@ extension Campaign {
         stage.update { $0.accepted = [] }
     }
 
-    /// Waits for the next post that is answered 202 from now on.
-    ///
-    /// - Returns: The seconds it took.
+    /// Waits for the next post that is answered 202 from now on. Returns the seconds that it took.
     func awaitAcceptance() -> Double {
         let start = recorder.now
         let came = stage.wait(seconds: Patience.seconds) { $0.lastAccepted > start ? true : nil }

@@ -75,9 +75,8 @@ extension Campaign {
         }
     }
 
-    /// Holds what the gateway stores against what it answered: the catalog and each registration.
-    ///
-    /// After ``settle()``: nothing may change meanwhile.
+    /// Compares what the gateway stores with what it answered: the catalog and each registration.
+    /// Call it after ``settle()``: nothing may change meanwhile.
     func judgeStored() throws {
         let http = gateway.http(timeoutSeconds: Self.requestTimeout)
         let answer = try http.request("GET", "/v1/apps/\(Game.app)/catalog", token: backend)
@@ -94,9 +93,8 @@ extension Campaign {
         }
     }
 
-    /// Holds a client's registration, as it is stored, against the one that was sent last.
-    ///
-    /// - Parameter mayBeMissing: Whether it was a new client's first, and had no answer.
+    /// Compares a client's stored registration with the one that was sent last. `mayBeMissing`: it
+    /// was a new client's first, and had no answer.
     func judgeRegistration(of client: FaultClient, mayBeMissing: Bool, _ http: TestHTTP) throws {
         var answer = try http.request("GET", client.path, token: backend)
         // A node may take the lead just now.

@@ -2,10 +2,9 @@ import Foundation
 import GatewayTestSupport
 import WidgetModel
 
-/// Gateways under faults: a backend that posts, clients that listen, and the record of both.
-///
-/// All of it goes on by itself while a row kills, stops or starves a gateway: who gets no answer
-/// tries again.
+/// Gateways under faults: a backend that posts, clients that listen, and the record of both. All of
+/// them continue while a row kills, stops or starves a gateway, and repeat requests without an
+/// answer.
 final class Campaign: Sendable {
     struct Load: Sendable {
         var streams = 10

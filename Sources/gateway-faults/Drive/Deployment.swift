@@ -9,14 +9,10 @@ protocol Deployment: Sendable {
     /// The end of what the gateways wrote to standard error.
     var standardErrorTail: String { get }
 
-    /// Returns a token with the scopes of a backend and an operator.
-    ///
-    /// - Parameter lifetime: The seconds until it expires.
+    /// Returns a token with the scopes of a backend and an operator, valid for `lifetime` seconds.
     func backendToken(lifetime: Int) throws -> String
 
-    /// Returns a token for each of `clients`, in their order.
-    ///
-    /// - Parameter lifetime: The seconds until they expire.
+    /// Returns a token for each of `clients`, in their order, valid for `lifetime` seconds.
     func clientTokens(_ clients: [String], lifetime: Int) throws -> [String]
 }
 

@@ -50,9 +50,8 @@ final class OperatorWork: Sendable {
         }
     }
 
-    /// Restores the newest backup: what was answered 202 before it began must be in it.
-    ///
-    /// - Returns: The number of batches looked for.
+    /// Restores the newest backup, which must contain what was answered 202 before it began.
+    /// Returns the number of batches looked for.
     func judgeBackup() throws -> Int {
         guard let last = state.update({ $0.last }) else { return 0 }
         let data = try GatewayProcess.temporaryDirectory() + "/restored"

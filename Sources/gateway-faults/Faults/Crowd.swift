@@ -5,9 +5,7 @@ import GatewayTestSupport
 final class Crowd {
     private var sockets: [Int32] = []
 
-    /// Opens connections, as many as the system allows.
-    ///
-    /// - Parameter bytes: Sent on each.
+    /// Opens connections, as many as the system allows, and sends `bytes` on each.
     init(_ gateway: GatewayProcess, connections: Int, sending bytes: [UInt8] = []) throws {
         guard let port = gateway.url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
             throw TestFailure("no port in \(gateway.url)")
@@ -32,9 +30,7 @@ final class Crowd {
     /// The number of connections that are open.
     var count: Int { sockets.count }
 
-    /// Closes them all.
-    ///
-    /// - Parameter resets: Whether by a reset.
+    /// Closes all connections, by a reset if `resets`.
     func close(resets: Bool = false) {
         for descriptor in sockets {
             if resets {

@@ -6,12 +6,12 @@ final class SystemCallFaults {
     private let program: TestProgram
     private let log: String
 
-    /// Begins; returns when the calls of every thread are watched.
+    /// Begins; returns when the calls of every thread are traced. Throws ``RowSkipped`` when strace
+    /// is missing or may not trace other processes.
     ///
     /// - Parameters:
     ///   - calls: Names of system calls, such as `fdatasync`.
-    ///   - injection: What strace calls it, such as `error=EIO` or `delay_enter=50000`.
-    /// - Throws: ``RowSkipped`` when strace is missing or may not watch other processes.
+    ///   - injection: In strace's terms, such as `error=EIO` or `delay_enter=50000`.
     init(_ gateway: GatewayProcess, calls: [String], injection: String) throws {
         log = try GatewayProcess.temporaryDirectory() + "/strace"
         let names = calls.joined(separator: ",")
@@ -28,9 +28,7 @@ final class SystemCallFaults {
         throw RowSkipped(reason: "strace cannot attach: \(program.standardErrorTail)")
     }
 
-    /// Ends it; the gateway goes on without faults.
-    ///
-    /// - Returns: The number of calls that were given the fault.
+    /// Ends the faults; the gateway continues. Returns the number of calls that got the fault.
     @discardableResult
     func end() -> Int {
         program.interrupt()

@@ -25,9 +25,7 @@ struct WriteJournal {
     /// Writes that a loss of power kept, tore and dropped.
     private(set) var (kept, torn, dropped) = (0, 0, 0)
 
-    /// - Parameters:
-    ///   - path: The end of the file's path.
-    ///   - content: What it held when the journal began.
+    /// `path` is the end of the file's path, `content` what it held when the journal began.
     init(path: String, content: [UInt8]) {
         suffix = Array((Self.hex(path) + ">").utf8)
         self.content = content

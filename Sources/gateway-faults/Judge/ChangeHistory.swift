@@ -1,7 +1,5 @@
-/// The log as the answers to posts describe it.
-///
-/// A generation ends where the log lost its end; in the next one the same sequence may stand for
-/// another change.
+/// The log as the answers to posts describe it. A generation ends where the log lost its end; in
+/// the next one the same sequence may stand for another change.
 struct ChangeHistory {
     /// One change: its sequence, and the time at which it was first sent.
     struct Change {

@@ -30,9 +30,7 @@ struct ClientHistory {
     /// Needless reloads that a fault of the run excuses.
     private(set) var excused = 0
 
-    /// A client that has not registered yet.
-    ///
-    /// - Parameter generation: The generation of the log in which it is first met.
+    /// A client that has not registered yet. `generation` is that of the log when it is first met.
     init(_ name: String, _ changes: ChangeHistory, generation: Int) {
         self.name = name
         self.changes = changes

@@ -1,7 +1,7 @@
-/// Takes a notification out of a record, to see that the judge misses it.
+/// Removes a notification from a record, to see that the judge reports the loss.
 ///
-/// It must be one that nothing else in the record covers: the only telling of a change, to a client
-/// whose registration did not change since and that was handed a later cursor.
+/// Nothing else in the record may cover that notification: it is the only one of its change for a
+/// client that got a later cursor and whose registration has not changed since.
 enum PlantedLoss {
     /// Returns the record without one such notification, and words for it; `nil` when it has none.
     static func plant(

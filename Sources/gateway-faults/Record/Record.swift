@@ -59,9 +59,9 @@ enum PostOutcome: Sendable, Equatable {
 }
 
 enum RegistrationOutcome: Sendable, Equatable {
-    /// In force for what comes behind a sequence: 0 for one gateway, where it is in force at once, and
-    /// the answer's cursor where other nodes follow. The client builds what is new in it after the
-    /// answer.
+    /// In force for every change after a sequence: 0 for one gateway, where it is in force at once,
+    /// and the answer's cursor where other nodes follow. The client builds what is new in it after
+    /// the answer.
     case inForce(from: UInt64)
     /// In force, and the client builds everything at this cursor.
     case builtAnew(sequence: UInt64)

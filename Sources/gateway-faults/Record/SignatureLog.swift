@@ -1,10 +1,9 @@
 import GatewaySigning
 import GatewayTestSupport
 
-/// Checks signatures against the keys that a gateway publishes.
-///
-/// Keys are fetched when a notification names one that is not known. While the gateway cannot be
-/// asked, its notifications wait for ``finish(fetch:_:)``.
+/// Checks signatures against the keys that a gateway publishes. It fetches the keys when a
+/// notification names an unknown one. While the gateway does not answer, its notifications wait for
+/// ``finish(fetch:_:)``.
 final class SignatureLog: Sendable {
     private struct State {
         /// Every set of keys that was ever published.

@@ -4,9 +4,7 @@ import GatewayTestSupport
 
 /// Faults of the nodes of a cluster.
 extension RowContext {
-    /// Loads a cluster, repeats a fault, and judges what is left.
-    ///
-    /// - Parameter adjust: Changes the usual load.
+    /// Loads a cluster, repeats a fault, and judges what is left. `adjust` changes the usual load.
     func repeatFault(
         on cluster: FaultCluster, _ adjust: (inout Campaign.Load) -> Void = { _ in },
         _ fault: (Campaign) throws -> Void
@@ -64,7 +62,7 @@ extension RowContext {
         report("longest", seconds: longest)
     }
 
-    /// Drains and starts every node in turn; no client is told `all`.
+    /// Drains and starts every node in turn; no client receives `all`.
     func rollingRestart() throws {
         let cluster = try FaultCluster()
         var (restarts, slowest) = (0, 0.0)

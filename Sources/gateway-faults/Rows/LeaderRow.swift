@@ -79,13 +79,12 @@ extension RowContext {
     }
 }
 
-/// Devices without a stream, each of which shows a character that only their row changes: so no
-/// other change makes up for a push that is lost.
+/// Devices without a stream. Only this row changes the character that each shows, so no other
+/// change makes up for a lost push.
 private struct Phones {
     private static let numbers = 0..<20
     private static let tokens = numbers.map { String(repeating: "a", count: 60) + "\(1_000 + $0)" }
     private let apns: APNsServer
-    /// What they show.
     let shown: [Subject]
 
     init(_ cluster: FaultCluster) throws {

@@ -21,9 +21,8 @@ struct LogLossStory {
         far = Array(clients.dropFirst(clients.count / 2))
     }
 
-    /// Changes things, copies the store, and changes more, which only ``far`` receive.
-    ///
-    /// - Returns: The path of the copy.
+    /// Changes things, copies the store, and changes more, which only ``far`` receive. Returns the
+    /// path of the copy.
     func fallBehind() throws -> String {
         try change()
         try resume(campaign.clients)

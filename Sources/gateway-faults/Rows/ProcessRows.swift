@@ -3,9 +3,8 @@ import GatewayTestSupport
 
 /// Faults of the gateway's process.
 extension RowContext {
-    /// `kill -9` at random moments, some of them while the gateway starts.
-    ///
-    /// - Parameter pauses: The time between a start and the kill, in seconds.
+    /// `kill -9` at random moments, `pauses` seconds after a start, some of them while the gateway
+    /// starts.
     func kill(pauses: ClosedRange<Double>) throws {
         let gateway = try GatewayProcess()
         let campaign = try startCampaign(on: gateway) { $0.newClients = 200 }

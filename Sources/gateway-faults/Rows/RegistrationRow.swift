@@ -28,9 +28,8 @@ extension RowContext {
 }
 
 extension Campaign {
-    /// Opens a stream, and changes its registration beside it.
-    ///
-    /// - Returns: The time to the stream's head, and from there to the registration's answer.
+    /// Opens a stream, and changes its registration beside it. Returns the time to the stream's
+    /// head, and from there to the registration's answer.
     fileprivate func tryChange(
         _ change: RegistrationChange, of client: FaultClient, after offset: Double,
         on http: TestHTTP, using generator: inout SplitMix64

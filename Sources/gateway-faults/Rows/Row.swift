@@ -13,10 +13,8 @@ struct Row: Sendable, ExpressibleByArgument {
     /// The seeds of the whole campaign, and the seconds of each.
     var seeds = 10
     var seconds = 20.0
-    /// Runs it on a gateway of its own.
-    ///
-    /// Throws ``RowSkipped`` where the machine cannot give this fault, and any other error where the run
-    /// could not be finished.
+    /// Runs it on a gateway of its own. Throws ``RowSkipped`` where the machine cannot give this
+    /// fault, and any other error where the run could not be finished.
     let run: @Sendable (RowContext) throws -> Void
 
     private static let single = [

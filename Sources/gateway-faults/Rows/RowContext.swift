@@ -26,9 +26,7 @@ final class RowContext {
         generator = SplitMix64(seed: seed)
     }
 
-    /// Makes a campaign that will be judged.
-    ///
-    /// - Parameter adjust: Changes the usual load.
+    /// Makes a campaign that will be judged. `adjust` changes the usual load.
     func makeCampaign(
         on deployment: any Deployment, _ adjust: (inout Campaign.Load) -> Void = { _ in }
     ) throws -> Campaign {
@@ -65,9 +63,8 @@ final class RowContext {
         try campaign.settle()
     }
 
-    /// Starts a gateway that was killed; at times it is killed once more while it starts.
-    ///
-    /// - Returns: The seconds that the start took, and whether it was killed meanwhile.
+    /// Starts a gateway that was killed; at times kills it once more while it starts. Returns the
+    /// seconds that the start took, and whether it was killed meanwhile.
     func startAgain(
         _ gateway: GatewayProcess, killedPercent: Int
     ) throws -> (seconds: Double, wasKilled: Bool) {

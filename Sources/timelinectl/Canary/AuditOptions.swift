@@ -44,9 +44,8 @@ struct AuditOptions: ParsableArguments {
         }
     }
 
-    /// Returns the nodes, with the other options of the connection.
-    ///
-    /// - Throws: `ValidationError` if a URL is missing or invalid.
+    /// Returns the nodes, with the other options of the connection. Throws `ValidationError` if a
+    /// URL is missing or invalid.
     func nodes(_ options: CommonOptions, app: String) throws -> [Auditor.Node] {
         let urls: [String?] = node.isEmpty ? [nil] : node
         return try urls.map { url in
@@ -79,8 +78,7 @@ struct AuditRun {
     let duration: Duration?
 
     /// Runs until it is interrupted, or until the run time is over and every change is decided.
-    ///
-    /// - Throws: `ExitCode` if the objective is missed or not known.
+    /// Throws `ExitCode` if the objective is missed or not known.
     func run() async throws {
         let interruption = Interruption()
         let end = duration.map { ContinuousClock.now + $0 }

@@ -64,7 +64,6 @@ struct AuditWindow: Sendable {
 
     // MARK: Events
 
-    /// Begins a change and returns its number.
     mutating func begin(at now: Duration) -> Int {
         drop(at: now, keeping: Self.changesMax - 1)
         changes.append(
@@ -75,9 +74,8 @@ struct AuditWindow: Sendable {
         return firstNumber + changes.count - 1
     }
 
-    /// Records that a node accepted a change.
-    ///
-    /// - Parameter sent: When the accepted request was sent: delays count from it.
+    /// Records that a node accepted a change. Delays count from `sent`, when the accepted request
+    /// was sent.
     mutating func accept(_ number: Int, sequence: UInt64, sent: Duration) {
         guard let index = index(of: number), changes[index].sequence == nil else { return }
         changes[index].sequence = sequence
@@ -99,10 +97,8 @@ struct AuditWindow: Sendable {
         changes[index].isRefused[node] = true
     }
 
-    /// Records a verified notification that concerns a change.
-    ///
-    /// It may arrive before the response to the change's post; then it counts if its sequence turns
-    /// out to include the change.
+    /// Records a verified notification that concerns a change. One that arrives before the response
+    /// to the change's post counts if its sequence turns out to include the change.
     mutating func notify(_ number: Int, node: Int, sequence: UInt64, at now: Duration) {
         guard let index = index(of: number), changes[index].delays[node] == nil else { return }
         guard let own = changes[index].sequence else {

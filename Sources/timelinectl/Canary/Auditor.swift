@@ -4,12 +4,12 @@ import GatewayDocuments
 import TimelineRuntime
 import WidgetModel
 
-/// A client of its own that registers and posts through several nodes in turn, and is connected to
-/// all of them by a stream each.
+/// A client that registers and posts through several nodes in turn, and has a stream to each of
+/// them.
 ///
-/// Every change has a parameter value of its own, which the widgets of the last minute keep: so a
+/// Every change has a parameter value of its own, which the widgets of the last minute keep. So a
 /// change is delivered only if the registration that one node accepted is in force at the others,
-/// and no change waits for the collapse window of the one before.
+/// and no change waits for the collapse window of an earlier one.
 actor Auditor {
     /// The timeout of a request: a change that takes longer cannot be delivered within 10 s.
     static let requestTimeout = Duration.seconds(10)
@@ -19,7 +19,6 @@ actor Auditor {
     struct Node: Sendable {
         /// Its URL.
         let name: String
-        /// The requests to it.
         let service: GatewayService
         let verifier: PublishedKeyVerifier
 
@@ -51,9 +50,7 @@ actor Auditor {
     private var turn = 0
     private var failed: Set<Int> = []
 
-    /// Creates an auditor.
-    ///
-    /// - Parameter interval: The time between two changes.
+    /// `interval` is the time between two changes.
     init(nodes: [Node], client: String, kind: String?, interval: Duration) {
         self.nodes = nodes
         self.client = client
@@ -88,10 +85,8 @@ actor Auditor {
     // MARK: Requests
 
     /// Acknowledges what was delivered, registers a widget and posts its change, each through the
-    /// next node in turn.
-    ///
-    /// - Throws: ``CanaryPlan/Impossible`` when the catalog allows no change that concerns only the
-    ///   auditor.
+    /// next node in turn. Throws ``CanaryPlan/Impossible`` when the catalog allows no change that
+    /// concerns only the auditor.
     func round() async throws(CanaryPlan.Impossible) {
         let number = window.begin(at: now)
         turn += 1

@@ -137,10 +137,8 @@ struct CanaryPlan: Equatable {
         Self.acknowledgement(cursor, of: [self], milliseconds: milliseconds)
     }
 
-    /// The acknowledgement document of several plans.
-    ///
-    /// - Parameter milliseconds: The time that the rebuilds took; `nil` if nothing was rebuilt, so
-    ///   that no time is counted.
+    /// The acknowledgement document of several plans. `milliseconds` is the time that the rebuilds
+    /// took; `nil` if nothing was rebuilt, so that no time is counted.
     static func acknowledgement(
         _ cursor: Cursor, of plans: [CanaryPlan], milliseconds: Int64?
     ) -> JSONValue {

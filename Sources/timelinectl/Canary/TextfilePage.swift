@@ -9,9 +9,7 @@ struct TextfilePage {
         self.app = app
     }
 
-    /// Adds a metric; nothing if it has no samples.
-    ///
-    /// - Parameter samples: The labels after `app`, each with a comma before it, and the value.
+    /// Adds a metric, unless it has no samples. A sample's labels follow `app`, each after a comma.
     mutating func add(
         _ name: String, type: String, help: String, samples: [(labels: String, value: String)]
     ) {
@@ -28,9 +26,7 @@ struct TextfilePage {
             .replacing("\n", with: "\\n")
     }
 
-    /// Replaces a file with the page of metrics, and ends the program if it cannot be written.
-    ///
-    /// - Throws: `ExitCode`.
+    /// Replaces a file with the page of metrics. Throws `ExitCode` if it cannot be written.
     static func write(_ text: String, to path: String) throws {
         do {
             // The collector reads files with this suffix; the atomic write never shows it half a

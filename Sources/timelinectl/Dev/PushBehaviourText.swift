@@ -18,10 +18,8 @@ enum PushBehaviourText {
         500: .internalServerError, 503: .serviceUnavailable,
     ]
 
-    /// Parses a behavior; returns `nil` if the text is none.
-    ///
-    /// - Parameter wall: The current time, in milliseconds since 1970, as the expiry of dead
-    ///   tokens.
+    /// Parses a behavior; `nil` if the text is none. `wall`, in milliseconds since 1970, is the
+    /// expiry of dead tokens.
     static func parse(_ text: some StringProtocol, wall: Int64) -> PushBehaviour? {
         switch text {
         case "silence": return .silence(isTaken: true)

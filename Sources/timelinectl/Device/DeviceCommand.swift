@@ -94,9 +94,7 @@ struct DeviceCommand: AsyncParsableCommand {
         try check(admin.map { AdminOptions.origin($0) != nil } ?? true, "--admin must be HOST:PORT")
     }
 
-    /// The connection to the admin port, if its metrics were requested.
-    ///
-    /// - Throws: `ValidationError`.
+    /// The connection to the admin port, if its metrics were requested. Throws `ValidationError`.
     func adminConnection() throws -> AdminConnection? {
         guard let admin else { return nil }
         var port = AdminOptions()

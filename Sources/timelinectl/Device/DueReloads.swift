@@ -5,9 +5,9 @@
 /// acknowledgement covers, as in the gateway's own metric.
 ///
 /// A change that concerns a timeline by several rules sends a notification for each of them, at
-/// once or at the end of the rule's collapse window. They cost one rebuild: it settles all changes
-/// that the device had heard of when it began, and those that come later for another rule are
-/// strays.
+/// once or at the end of the rule's collapse window. All of them cost one rebuild, which settles
+/// every change that the device had heard of when the rebuild began. A later notification of such a
+/// change is a stray.
 struct DueReloads: Sendable {
     /// The number of a change, in posting order.
     typealias ChangeNumber = Int

@@ -32,9 +32,8 @@ struct Fleet: Sendable {
     private let devices: [SimulatedDevice]
     private let table: FleetTable
 
-    /// Checks that the system lets one process hold so many streams.
-    ///
-    /// - Throws: `ValidationError` if it does not.
+    /// Checks that the system lets one process hold so many streams. Throws `ValidationError` if
+    /// not.
     static func requireOpenFiles(devices: Int) throws {
         let needed = devices + (devices / 1_000 + 2) * spareFilesOfThousand
         let limit = OpenFiles.raiseLimit()
@@ -84,10 +83,8 @@ struct Fleet: Sendable {
         }
     }
 
-    /// Runs the simulation to its end.
-    ///
-    /// - Throws: `GatewayFailure` if nothing works from the start; the `ExitCode` of a later
-    ///   failure.
+    /// Runs the simulation to its end. Throws `GatewayFailure` if nothing works from the start, or
+    /// the `ExitCode` of a later failure.
     func run() async throws {
         let interruption = Interruption()
         let page = try order.adminConnection()

@@ -33,9 +33,8 @@ struct FleetPlan: Sendable {
     private var dependents: [Dependents] = []
     private var dependentsOfKind: [[Int]] = []
 
-    /// - Parameters:
-    ///   - items: The number of distinct values of a parameter or attribute.
-    /// - Returns: `nil` if the catalog has no widget that a person can place.
+    /// `items` is the number of distinct values of a parameter or attribute. `nil` if the catalog
+    /// has no widget that a person can place.
     init?(catalog: Catalog, clients: [SimulatedClient], items: Int, seed: UInt64) {
         let placeable = catalog.widgets.filter {
             ($0.configuration == .static || $0.configuration == .appIntent)

@@ -21,7 +21,7 @@ final class FleetRecord: Sendable {
     struct Snapshot: Sendable {
         /// By kind, in the plan's order.
         var kinds: [Stats] = []
-        /// Of all kinds.
+        /// The figures of all kinds together.
         var all = Stats()
         /// Open streams.
         var connected = 0
@@ -54,9 +54,8 @@ final class FleetRecord: Sendable {
     private let judgesStrays: Bool
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - judgesStrays: Whether only changes posted here can make a timeline stale.
-    ///   - patience: The longest time a reload may take.
+    /// `judgesStrays`: only changes posted here can make a timeline stale. `patience` is the
+    /// longest time that a reload may take.
     init(_ plan: FleetPlan, judgesStrays: Bool, patience: Duration) {
         timelineKinds = plan.timelineKinds
         self.judgesStrays = judgesStrays

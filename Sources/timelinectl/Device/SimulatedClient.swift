@@ -28,10 +28,8 @@ struct SimulatedClient: Sendable {
     }
 
     /// Reads clients from a file with one token per line, as `timeline-gateway token --subs-from`
-    /// prints them.
-    ///
-    /// - Throws: `ValidationError` if it has fewer than `count` lines, a line that is not a
-    ///   client's token, or two tokens of one client.
+    /// prints them. Throws `ValidationError` for fewer than `count` lines, a line that is not a
+    /// client's token, or two tokens of one client.
     static func read(_ path: String, count: Int) throws -> [SimulatedClient] {
         let lines = String(decoding: try Terminal.read(path), as: UTF8.self)
             .split(whereSeparator: \.isNewline)
@@ -51,8 +49,7 @@ struct SimulatedClient: Sendable {
     }
 
     /// Asks the gateway to issue a client's token, which needs a token with the scope tokens:issue.
-    ///
-    /// - Parameter attributes: The attributes that the gateway vouches for.
+    /// The gateway vouches for `attributes`.
     static func made(
         _ id: String, attributes: [String: String], ttl: Duration, by service: GatewayService
     ) async throws(GatewayFailure) -> SimulatedClient {

@@ -29,12 +29,8 @@ actor SimulatedDevice {
     private var work: AsyncStream<EngineAction>.Continuation?
     private var timer: (task: Task<Void, Never>, due: Duration)?
 
-    /// Creates a device; nothing happens before ``run()``.
-    ///
-    /// - Parameters:
-    ///   - buildTime: The average duration of a rebuild, which varies between half and one and a
-    ///     half times as much.
-    ///   - seed: Determines all its choices and jitter.
+    /// Creates a device that does nothing before ``run()``. A rebuild takes between half and one
+    /// and a half times `buildTime`. `seed` determines all choices and jitter.
     init(
         _ plan: FleetPlan.Device, service: GatewayService,
         verifier: any NotificationVerifying, record: FleetRecord, buildTime: Duration, seed: UInt64

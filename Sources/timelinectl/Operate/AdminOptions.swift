@@ -27,8 +27,7 @@ struct AdminOptions: ParsableArguments {
     var form: OutputForm { json ? .json : .text }
 
     /// A connection to the port: plain HTTP on loopback, as the port expects, and TLS elsewhere.
-    ///
-    /// - Throws: `ValidationError` if the address is missing or malformed.
+    /// Throws `ValidationError` if the address is missing or malformed.
     func connection(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> AdminConnection {

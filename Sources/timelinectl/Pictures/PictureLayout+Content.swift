@@ -166,7 +166,7 @@ extension PictureLayout {
         return part
     }
 
-    /// Returns the grey box that stands for hidden content, whose size nobody may know.
+    /// Returns the grey box that stands for hidden content and must not reveal its size.
     func redacted(in space: PictureSize, _ look: Look) -> PicturePart {
         let size = font(look).size
         let (width, height) = (min(size * 3.2, space.width), min(size, space.height))

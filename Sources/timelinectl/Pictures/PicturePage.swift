@@ -10,7 +10,7 @@ struct PicturePage {
 
     var title: String
     var sections: [Section]
-    /// Whether it is loaded again when its server has another.
+    /// Whether a browser reloads the page when its server has a new one.
     var isLive = false
 
     var html: String {

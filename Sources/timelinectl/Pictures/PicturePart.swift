@@ -30,7 +30,7 @@ struct PicturePart {
     var svg = ""
     /// The directions in which it takes all the space that is left: `true` for along a row.
     var growth: Set<Bool> = []
-    /// Whether it is only space along the stack that it is in.
+    /// Whether it is only space along its stack.
     var isSpacer = false
     /// Whether content is left out, shortened or made smaller because it does not fit.
     var isCut = false

@@ -6,12 +6,12 @@ struct PictureSettings: Sendable {
     var timeZone = TimeZone.current
     /// The tint of the accented and the vibrant mode; `nil` for the default.
     var tint: Ink?
-    /// Whether an update is under way, which content marked as invalidatable shows.
+    /// Whether an update is pending: content marked as invalidatable shows that.
     var isPending = false
     /// The time that self-updating content counts from.
     var now = Date.now
 
-    /// The filled part of a gauge, 0 to 1: of one that moves by itself, at this moment.
+    /// The filled part of a gauge, 0 to 1; for a self-updating gauge, the part at `now`.
     func fraction(_ stated: Double, _ style: WidgetStyle) -> Double {
         guard let start = style.number(.liveFrom), let end = style.number(.liveTo), start < end
         else { return min(max(stated, 0), 1) }
@@ -55,9 +55,9 @@ struct PictureSettings: Sendable {
 }
 
 /// The space that a device gives its widgets, from the tables of Apple's design guidelines: an
-/// iPhone of 390 × 844 points, an iPad of 834 × 1194, a watch of 45 mm, Apple Vision Pro. They have
-/// none for Macs: there each family has its own size. StandBy and CarPlay scale small widgets; how
-/// much is this program's choice.
+/// iPhone of 390 × 844 points, an iPad of 834 × 1194, a watch of 45 mm, Apple Vision Pro. There is
+/// no table for Macs, where each family has its own size. How much StandBy and CarPlay scale small
+/// widgets is this program's choice.
 enum PictureSizes {
     static func rules(on device: WidgetDevice) -> WidgetContextRules {
         var rules = WidgetContextRules()

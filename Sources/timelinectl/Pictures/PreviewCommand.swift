@@ -85,7 +85,7 @@ struct PreviewServer: Sendable {
 
     /// Answers one request; a browser opens another connection for the next.
     private func serve(_ connection: Connection) async {
-        // A browser that goes away ends its connection with an error, which nobody needs to hear.
+        // A browser that leaves ends its connection with an error, which is ignored.
         try? await connection.executeThenClose { requests, responses in
             for try await case .head(let head) in requests {
                 // A page of another site must not read this one through a name that leads here.

@@ -10,7 +10,7 @@ struct BattleAttributes: ActivityAttributes {
     var name: String
 }
 
-/// Shows how a character fares in a battle, while it lasts.
+/// Shows a character's state during a battle.
 struct BattleActivity: Widget {
     var body: some WidgetConfiguration {
         ActivityConfiguration(for: BattleAttributes.self) { context in

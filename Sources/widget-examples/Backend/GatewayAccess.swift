@@ -23,9 +23,8 @@ struct GatewayAccess: Sendable {
             connection: try Self.connection(url: url, ca: ca, token: token), app: Self.app)
     }
 
-    /// Declares the widgets and their dependencies.
-    ///
-    /// - Throws: `GatewayFailure`, like the methods below.
+    /// Declares the widgets and their dependencies. Throws `GatewayFailure`, like the methods
+    /// below.
     func putCatalog(_ yaml: [UInt8]) async throws {
         _ = try await service.document(
             "PUT", "\(service.base)/catalog", body: yaml, contentType: "application/yaml")

@@ -18,7 +18,6 @@ struct GameCharacter: AppEntity, Codable {
         DisplayRepresentation(title: "\(avatar) \(name)", subtitle: "\(role)")
     }
 
-    /// A sample character for previews.
     static let sample = GameCharacter(
         id: "sample", name: "Your hero", avatar: "🙂", health: 0.75, role: "Hero")
 }

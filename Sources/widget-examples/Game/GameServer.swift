@@ -25,9 +25,7 @@ final class GameServer: Sendable {
     private let state = Mutex(State())
     private let post: @Sendable (Change) async throws -> Void
 
-    /// Creates a server with three characters.
-    ///
-    /// - Parameter post: Posts a change to the gateway; returns when the gateway has committed it.
+    /// `post` posts a change to the gateway; it returns when the gateway has committed the change.
     init(post: @escaping @Sendable (Change) async throws -> Void) { self.post = post }
 
     // MARK: What clients ask for

@@ -26,7 +26,6 @@ struct GameAPI: Sendable {
     /// Called while a change is in flight to the server.
     var beforeChange: @Sendable () async -> Void = {}
 
-    /// Creates the requests for one account.
     init(server: GameServer, account: String) {
         self.server = server
         self.account = account
@@ -40,9 +39,8 @@ struct GameAPI: Sendable {
     /// Returns the account's quests for today.
     func quests() async throws -> [Quest] { server.quests(of: account) }
 
-    /// Sets whether a quest is done.
-    ///
-    /// - Throws: ``GameServer/Unavailable`` if the server accepts no changes.
+    /// Sets whether a quest is done. Throws ``GameServer/Unavailable`` if the server accepts no
+    /// changes.
     func setQuest(_ id: String, isDone: Bool) async throws {
         await beforeChange()
         try await server.setQuest(id, isDone: isDone, of: account)

@@ -183,7 +183,6 @@ final class Device: Sendable {
         return try runtime.draw(entry, of: widget, in: environment).line()
     }
 
-    /// Changes the configuration of a widget.
     func edit(_ name: String, _ intent: some WidgetConfigurationIntent) async {
         let (client, widgets) = state.withLock { state in
             for index in state.placements.indices where state.placements[index].name == name {
@@ -196,9 +195,8 @@ final class Device: Sendable {
         await client?.place(widgets)
     }
 
-    /// Taps a button or toggle; returns the widget's content while the intent is pending.
-    ///
-    /// - Throws: `InteractionRefusal` if the control is inactive, ``Refused`` if there is none.
+    /// Taps a button or toggle; returns the widget's content while the intent is pending. Throws
+    /// `InteractionRefusal` if the control is inactive, ``Refused`` if there is none.
     func tap(_ label: String, on name: String) async throws -> String {
         let (placement, client) = try placed(name)
         let environment = try environment(of: placement)
@@ -218,10 +216,8 @@ final class Device: Sendable {
         return seen.withLock { $0 }
     }
 
-    /// Taps a widget outside its buttons and toggles; returns the activity that the app is opened
-    /// with.
-    ///
-    /// - Throws: ``Refused`` when there is no such widget, or the app was not opened.
+    /// Taps a widget outside its buttons and toggles; returns the activity that opens the app.
+    /// Throws ``Refused`` when there is no such widget, or the app was not opened.
     func open(_ name: String) async throws -> WidgetActivity {
         let (placement, client) = try placed(name)
         let environment = try environment(of: placement)

@@ -17,7 +17,6 @@ struct Stage {
     private static let quiet = Duration.milliseconds(400)
 
     private let devices: [Device]
-    /// Prints a line.
     private let print: @Sendable (String) -> Void
     private var shown: [String: [String: String]] = [:]
     /// Whether all results were as expected so far.

@@ -63,7 +63,6 @@ struct JudgeFixture {
         stream = -1
     }
 
-    /// Returns a valid push.
     mutating func request(to token: String = Self.token) throws -> PushRequest {
         pushes += 1
         var request = PushRequest()

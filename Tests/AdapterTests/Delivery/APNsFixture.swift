@@ -87,7 +87,6 @@ final class APNsFixture: Sendable {
         pool = APNsPool(configuration)
     }
 
-    /// Returns a valid push.
     func push(
         to token: String = APNsFixture.token, _ channel: APNsPushType = .widgets,
         app: String = APNsFixture.app
@@ -106,7 +105,6 @@ final class APNsFixture: Sendable {
         return await pool.push(push)
     }
 
-    /// The record of a device.
     func device(_ token: String = APNsFixture.token) -> DeviceRecord {
         server.record.devices[token] ?? DeviceRecord()
     }

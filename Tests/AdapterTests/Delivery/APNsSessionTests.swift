@@ -111,9 +111,7 @@ import WidgetModel
         var sizes: [Int] = []
         private var unread: [UInt8] = []
 
-        /// Reads the session's current output.
-        ///
-        /// - Parameter prefaceBytes: The number of bytes before the first frame.
+        /// Reads the session's current output, without the `prefaceBytes` before the first frame.
         mutating func read(_ session: APNsSession, prefaceBytes: Int = 0) {
             unread += APNsSessionTests.output(session).dropFirst(prefaceBytes)
             var place = 0

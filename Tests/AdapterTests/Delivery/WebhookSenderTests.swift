@@ -223,7 +223,7 @@ import Testing
         }
         try await eventually("both names are asked for") { asked.withLock { $0.count } >= 2 }
         for _ in 0..<1_000 { goesOn.signal() }
-        // What was found is not kept: the name is looked up again.
+        // The addresses are not cached: the name is looked up again.
         try await eventually("a is found") {
             let found = await resolver.addresses("a")
             return found == [.v4(1)] && asked.withLock { $0.count { $0 == "a" } } >= 2

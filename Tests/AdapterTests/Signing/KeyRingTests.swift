@@ -106,10 +106,8 @@ import WidgetModel
                 messageLifetime: Self.timing.signatureLifetime * 2) > 0)
     }
 
-    /// Simulates thirty days.
-    ///
-    /// - Returns: The number of times that a verifier would have got a valid message with a key
-    ///   that it does not know.
+    /// Simulates thirty days. Returns how often a verifier would have got a valid message with a
+    /// key that it does not know.
     private func unknownKeys(
         seed: UInt64, keepsSetsFor cacheTime: Int64, messageLifetime: Int64? = nil
     ) throws -> Int {

@@ -1,10 +1,8 @@
 import GatewaySigning
 import WidgetModel
 
-/// Returns the bytes of a text.
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// Returns the text of bytes.
 func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
 /// Returns a compact JWS with any header and payload, signed with `key` whatever the header says.

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayStorage
 
-/// What a store does is repeated by others, which are then equal.
+/// Other stores repeat what a store does, and are then equal to it.
 @Suite struct ReplicationTests {
     /// Records what a store does, and can refuse it.
     private final class Recorder: StoreReplication {

@@ -236,7 +236,7 @@ import Testing
         case alert(String)
     }
 
-    /// What a reader says about the connection, in records that open.
+    /// A reader's messages about the connection, in valid records.
     @Test(
         arguments: [
             ([(.alert, [1, 0]), (.applicationData, [1])], .goodbye),

@@ -270,8 +270,8 @@ final class TestServer: Sendable {
     }
 
     /// Waits until this number of connections is open, handed on or not. A thread reserves a place
-    /// before it knows whether there is a connection to accept, so the count has to be seen
-    /// repeatedly.
+    /// before it knows whether there is a connection to accept, so the count must be seen 20 times
+    /// in a row.
     func waitForAccepted(_ count: Int) {
         let limit = Date(timeIntervalSinceNow: Patience.seconds)
         var seen = 0

@@ -20,7 +20,6 @@ import Testing
         return (client.isResumed, try #require(client.session))
     }
 
-    /// A session's ticket.
     private func ticket(_ session: OpaquePointer) -> [UInt8] {
         var ticket: UnsafePointer<UInt8>?
         var count = 0

@@ -5,7 +5,6 @@ import WidgetModel
 
 @testable import GatewayTelemetry
 
-/// Returns a span with this name.
 func span(_ name: String, at time: UInt64 = 1) -> SpanRecord {
     var random = SplitMix64(seed: time)
     let context = TraceContext(

@@ -10,7 +10,6 @@ struct Backend {
     let app: String
     private let token: String
 
-    /// Puts the app's catalog.
     init(_ gateway: GatewayProcess, app: String, catalog: String) throws {
         self.gateway = gateway
         self.app = app

@@ -14,10 +14,10 @@ import WidgetModel
     private let placed = Mutex([panda])
     private let controls = Mutex<[PlacedControl]>([])
     private let builds = Mutex(0)
-    /// What the system was told to make anew.
+    /// The content that the system was asked to reload.
     private let reloaded = Mutex<[StaleContent]>([])
     private let now = Mutex(ContinuousClock.now)
-    /// How long the client paused before each retry.
+    /// The client's pause before each retry.
     private let pauses = Mutex<[Duration]>([])
     /// The requests that get no answer yet.
     private let held = Mutex<[CheckedContinuation<Void, Never>]>([])
@@ -28,7 +28,7 @@ import WidgetModel
     private static let unipony = ConfiguredWidget(
         kind: "com.mygame.character-detail", family: "systemSmall",
         parameters: ["character": .single("Unipony")])
-    /// A widget that nobody places.
+    /// A widget that is not placed.
     private static let boss = ConfiguredWidget(
         kind: "com.mygame.boss", family: "accessoryRectangular")
     private static let lamp = PlacedControl(kind: "lamp", id: "1")
@@ -40,11 +40,8 @@ import WidgetModel
         directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     }
 
-    /// Returns the client of one process of the app. Several processes share a directory.
-    ///
-    /// - Parameters:
-    ///   - fails: Whether the app cannot say what is placed.
-    ///   - before: What happens to a request before the gateway gets it.
+    /// Returns the client of one process of the app. Several processes share a directory. If
+    /// `fails`, the app cannot say what is placed. `before` runs before the gateway gets a request.
     private func client(
         sets: [RecommendationSet] = [], fails: Bool = false, askLimit: Duration = .seconds(2),
         before: @escaping Before = { _ in }
@@ -85,9 +82,8 @@ import WidgetModel
         }
     }
 
-    /// Sets the gateway's answer to all following polls.
-    ///
-    /// - Parameter since: The sequence of the cursors that the answer is for; `nil` for all others.
+    /// Sets the gateway's answer to all following polls since the sequence `since`; `nil` for all
+    /// others.
     private func polls(
         _ widgets: [WidgetInfo] = [], sets: [String] = [], relevance: [String] = [],
         controls: [String] = [], all: Bool = false, since: UInt64? = nil, at sequence: UInt64

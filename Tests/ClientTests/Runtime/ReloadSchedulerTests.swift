@@ -29,7 +29,7 @@ import WidgetModel
 
     // MARK: What the account of that world leaves open
 
-    /// What becomes due within the window runs together.
+    /// Reloads that become due within the window run together.
     @Test func noOneWaitsLongerThanTheWindowHoweverManyFollow() {
         let many = (0..<30).map { character("c\($0)") }
         var widgets = ScheduledWidgets(many)

@@ -37,7 +37,6 @@ extension WidgetInfo {
     }
 }
 
-/// Returns a registration of these widgets and these recommendation sets.
 func registration(_ widgets: [WidgetInfo], sets: [RecommendationSet] = []) -> ClientRegistration {
     ClientRegistration(
         platform: "iOS",

@@ -27,7 +27,6 @@ final class ScriptedGateway: GatewayConnection {
         /// The timelines reported as rebuilt. A busy machine builds them one after the other, so
         /// several acknowledgements may report what a single one reports on an idle machine.
         var rebuilt: [JSONValue] { reported("rebuilt") }
-        /// The timelines reported as failed.
         var failed: [JSONValue] { reported("failed") }
         /// The kinds reported as having the registered recommendation set.
         var confirmedSets: [JSONValue] { reported("recommendations") }
@@ -88,9 +87,8 @@ final class ScriptedGateway: GatewayConnection {
         }
     }
 
-    /// Runs a client while `body` watches it, then stops it.
-    ///
-    /// - Parameter waits: Whether `body` begins when every widget is built.
+    /// Runs a client while `body` watches it, then stops it. If `waits`, `body` begins when every
+    /// widget is built.
     func running(
         _ client: TimelineClient, waits: Bool = true, _ body: () async throws -> Void
     ) async throws {

@@ -119,7 +119,6 @@ struct TapProvider: AsyncTimelineProvider {
 }
 
 extension WidgetNode {
-    /// All texts in the node.
     var texts: [String] {
         if case .text(let text) = content { [text] } else { parts.flatMap(\.texts) }
     }

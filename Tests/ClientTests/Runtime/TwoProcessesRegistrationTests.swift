@@ -24,7 +24,6 @@ import WidgetModel
         var inForce: JSONObject?
         var now = Duration.zero
         var head: UInt64 = 1
-        /// The number of requests sent.
         var requests = 0
 
         init(seed: UInt64) {

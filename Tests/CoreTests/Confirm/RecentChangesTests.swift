@@ -39,9 +39,8 @@ import WidgetModel
         }
     }
 
-    /// Changes are drawn at random: exact, broad and of other kinds. The changes that hit a widget
-    /// by definition must be the changes that a polling client is notified of, the latest up to its
-    /// cursor.
+    /// Random changes: exact, broad and of other kinds. The changes that hit a widget by definition
+    /// must be those that a polling client is notified of, the latest up to its cursor.
     @Test(arguments: 0..<40)
     func `a poll tells of the latest change that hit a widget`(seed: Int) throws {
         var random = SplitMix64(seed: UInt64(seed))
@@ -79,7 +78,7 @@ import WidgetModel
         #expect(ruleSet.toldKeys(of: unknown, attributes: attributes, upTo: 9).isEmpty)
     }
 
-    /// A notification for several changes counts for the latest. A waiting change was not notified
+    /// A notification for several changes counts for the latest. A waiting change does not count
     /// yet.
     @Test func `a stream tells of what it was notified`() throws {
         for (collapse, expected) in [(Int64(0), [2, 3, 4, 5, 6, 7] as [UInt64]), (200, [2, 5])] {

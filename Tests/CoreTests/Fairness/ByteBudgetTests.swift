@@ -150,8 +150,8 @@ import WidgetModel
         #expect(budget.release(100, for: "greedy", body: body(99)) == [98])
     }
 
-    /// Compares random reservations with plain bookkeeping: they keep the order of each line, exceed
-    /// the limit by no more than the leading bodies, and leave none waiting once all that can go on
+    /// Compares random reservations with plain bookkeeping. They keep the order of each line,
+    /// exceed the limit by no more than the leading bodies, and none waits when all that can finish
     /// have ended.
     @Test(arguments: 0..<50)
     func `random work stays within the budget and never gets stuck`(seed: Int) {

@@ -90,9 +90,9 @@ struct Holding: Hashable, CustomStringConvertible {
     }
 }
 
-/// What a catalog declares under one name.
+/// A catalog's declaration of one name.
 struct NaiveDeclaration {
-    /// What the name stands for; with another one it is a new kind.
+    /// The sort of declaration; another sort under the same name is a new kind.
     let role: Int
     let rules: [DependencyRule]
     let intent: IntentDeclaration?

@@ -64,7 +64,7 @@ enum RandomInputs {
         }
         var activities: [JSONValue] = []
         let isKind = widgets.contains { $0.objectValue?["kind"] == "k3" }
-        // What is a kind in one catalog may be a type of activities in the next.
+        // A kind of one catalog may be a type of activities in the next.
         let types = isKind ? ["t0"] : ["t0", "k3"]
         for type in types where random.happens(85) {
             activities.append([

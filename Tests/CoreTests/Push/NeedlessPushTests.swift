@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// Nobody is pushed to for nothing, and nothing that is owed is lost or late for it.
+/// No push is needless, and avoiding it loses or delays nothing that is owed.
 @Suite struct NeedlessPushTests {
     private static let hook = DeliveryAddress.webhook(url: "https://hook.example")
     private static let other = DeliveryAddress.webhook(url: "https://other.example")

@@ -4,8 +4,7 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// The smallest gateway that pushes: a push scheduler with a log writer in front of it, and a
-/// clock.
+/// The smallest gateway that pushes: a log writer, a push scheduler and a clock.
 struct SmallPushScheduler {
     var decider = Decider(hash: testHash, limits: Limits())
     var scheduler: PushScheduler
@@ -13,7 +12,7 @@ struct SmallPushScheduler {
     var now: Int64 = 1_000_000
     let terms: PushScheduler.Terms
 
-    /// What the store has, as a gateway with a data directory keeps it.
+    /// The content of the store of a gateway with a data directory.
     var saved: [ClientKey: [UInt8]] = [:]
     var clear: UInt64 = 0
 
@@ -223,7 +222,6 @@ extension Shard {
     }
 }
 
-/// Returns a push address of a device.
 func apns(
     _ token: String = "aa", _ pushType: String = "widgets", environment: String = "production"
 ) -> DeliveryAddress {

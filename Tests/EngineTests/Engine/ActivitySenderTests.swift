@@ -89,7 +89,6 @@ import WidgetModel
 
     private static func fails(_ code: CurlError.Code) -> Answer { .failure(CurlError(code, "")) }
 
-    /// Returns an answer with content that shows a number.
     private static func content(_ number: Int, _ event: String = "update") -> Answer {
         says(200, #"{"event":"\#(event)","contentState":{"number":\#(number)}}"#)
     }

@@ -33,7 +33,6 @@ final class RecordingSender: PushSender {
 }
 
 extension StreamFixture {
-    /// Starts to push.
     func startPushes(
         _ sender: any PushSender, mayPush: @escaping @Sendable () -> Bool = { true }
     ) throws -> PushLoop {

@@ -461,7 +461,7 @@ import WidgetModel
         }
     }
 
-    /// Who sends a byte now and then has its 408, and occupies nothing more.
+    /// A client that sends a byte now and then gets its 408 and occupies nothing more.
     @Test(arguments: [false, true], [1, 3_000])
     func aBodyThatIsTooSlowIsOver(isHTTP2: Bool, bytesPerSecond: Int) {
         var connection = Connection(isHTTP2: isHTTP2)

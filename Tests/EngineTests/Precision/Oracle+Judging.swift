@@ -146,7 +146,7 @@ extension Oracle {
 
     // MARK: Pushes
 
-    /// What a push has to tell of an item.
+    /// The changes of an item that a push must tell.
     private typealias Reason = (item: OracleItem, route: [OracleAddress], hits: [Hit])
 
     /// Judges a push or a webhook.

@@ -1,28 +1,28 @@
 /// A naive model of who had what, what changed, and who was told of it: lists of changes by name,
 /// without versions, windows, lanes or schedules. It judges every notification, push and webhook.
 ///
-/// It takes what the design says literally. Where the design is silent it holds these rules:
+/// It follows the design literally. Where the design is silent it holds these rules:
 ///
-/// - **Time.** An event has happened when everything is sent that it leads to without time
-///   passing. "At once" is before the next event.
-/// - **Registration.** What a client adds, or shows since its account moved, is built when it
-///   registers: only later changes have to be told. What changed between its cursor and then may
-///   be. With a stream open, what its id does not cover yet may be told again.
-/// - **Server-held cursor.** It moves with the head while the client holds nothing unconfirmed,
-///   and has an address. A new address begins there: it may be told what is unconfirmed, even if
-///   another address accepted it. What streams and polls told before there was any address need
-///   not be pushed. What a client adds while it is owed something may be told since that cursor.
+/// - **Time.** An event has happened when everything is sent that it leads to without time passing.
+///   "At once" is before the next event.
+/// - **Registration.** An item that a client adds, or shows since its account moved, is built when
+///   it registers: only later changes have to be told. Changes between its cursor and then may be
+///   told. With a stream open, what its id does not cover yet may be told again.
+/// - **Server-held cursor.** It moves with the head while the client has an address and nothing
+///   unconfirmed. A new address begins there: it may be told what is unconfirmed, even if another
+///   address accepted it. What streams and polls told before there was any address need not be
+///   pushed. What a client adds while it is owed something may be told since that cursor.
 /// - **Cursor of an address.** An accepted push moves it to the position at which the push was
 ///   composed. It moves with the head while nothing is owed there: neither a floor that passes
 ///   nor a restart makes owed what was told.
 /// - **No address.** A client without a push address has no server-held cursor across a restart:
 ///   its first address may be told everything since it registered.
-/// - **Grace.** It begins with the id that covers the change, because before it the client
-///   cannot confirm. A stream for some kinds gives none to other kinds, and need not give any.
-///   When a stream ended, or the gateway started, a push may come at once and has to come after
-///   20 s. What a new stream tells may be pushed 40 s after the change. Where there are windows, it
-///   may be seen 5 s later that the id passed. A stream that opened in a window has its own, which
-///   are later than those of the pushes: what it told may be pushed less than 20 s after it.
+/// - **Grace.** It begins with the id that covers the change, because before it the client cannot
+///   confirm. A stream for some kinds gives none to other kinds, and need not give any. When a
+///   stream ended, or the gateway started, a push may come at once and has to come after 20 s. What
+///   a new stream tells may be pushed 40 s after the change. With windows, the gateway may notice
+///   only 5 s later that the id passed. A stream that opened in a window has windows of its own,
+///   which end later than those of the pushes: what it told may be pushed less than 20 s after it.
 /// - **Ids.** A stream without a key of a rule with a window has an id that covers what it told.
 /// - **Collapse.** Per rule and value, on each stream and at each address, APNs included. A window
 ///   begins with the change where a grace delays the push. What is sent for another reason may name
@@ -30,20 +30,20 @@
 ///   another window do, and a registration may.
 /// - **Next address.** It is told only while all before it are dead, failed three times in a
 ///   row, or had all repeats.
-/// - **Everything.** `all` is for cursors that are none, void or below a floor, and for
+/// - **Everything.** `all` is for cursors that are missing, void or below a floor, and for
 ///   addresses that were owed something, or for which a change waited, when the floor passed.
 /// - **Sets and floors.** An unchanged set may be told when versions of keys were forgotten, but
-///   not when the log was. A set with other items may be told what changed since the old was
+///   not when the log was. A set with other items may be told what changed since the old one was
 ///   confirmed.
-/// - **Live Activities.** One with an address is owed what no push told it: no stream, poll or
-///   acknowledgement counts for it, nor does the interval. One without is as a control.
+/// - **Live Activities.** One with an address is owed everything that no push told it: streams,
+///   polls, acknowledgements and the interval do not count. One without is like a control.
 /// - **Void epoch.** Everything is owed to every address, once, without a grace.
 /// - **Repeats.** Allowed at the times that push.md states, never required. They tell everything
 ///   that the client has not confirmed.
 /// - **Catalogs.** A new rule tells the streams again what their id does not cover.
 /// - **Spread.** At most five times `push.spreadPerSecond` in one second, because hashes clump.
 struct Oracle {
-    /// What is wrong with a notification, or with its absence.
+    /// The fault of a notification, or of its absence.
     enum Rule: String, Sendable {
         /// Nothing that concerns the client changed since it confirmed or was told on that channel.
         case needless
@@ -140,7 +140,7 @@ struct Oracle {
         var toldSets: UInt64 = 0
         /// Until when it may be told everything.
         var mayAllUntil = Int64.min
-        /// What an accepted push did not name, because it waited: after what it has to be told.
+        /// After these sequences an item that waited at an accepted push must be told.
         var left: [OracleItem: UInt64] = [:]
         var failures = 0
         var retryAt: Int64 = 0
@@ -205,7 +205,7 @@ struct Oracle {
         var routes: [OracleItem: [OracleAddress]] = [:]
         /// The server-held cursor when it added an item while it was owed another.
         var added: [OracleItem: UInt64] = [:]
-        /// What streams and polls told, and what addresses accepted.
+        /// The sequences up to which streams and polls told an item, and addresses accepted it.
         var seen: [OracleItem: UInt64] = [:]
         var reported: [OracleItem: UInt64] = [:]
         var isKnownToAnswer = false
@@ -219,7 +219,7 @@ struct Oracle {
         var places: [OracleAddress: Place] = [:]
         var streams: [Int: Stream] = [:]
 
-        /// What it holds, each with the addresses for it in order of preference.
+        /// Its items, each with its addresses in order of preference.
         var items: [(item: OracleItem, route: [OracleAddress])] {
             func route(_ isOwn: (OracleAddress) -> Bool) -> [OracleAddress] {
                 addresses.filter { $0.isWebhook || isOwn($0) }

@@ -73,9 +73,9 @@ enum OracleEvent: Sendable, Hashable {
 
     // Time and operation.
     case pass(Int64)
-    /// So many keys change that nobody holds that the versions of all others are forgotten.
+    /// So many unused keys change that the versions of all others are forgotten.
     case flood
-    /// 60 changes that concern nobody, 30 s, and then the gateway's maintenance of a log of 100.
+    /// 60 changes without effect, 30 s, and then the gateway's maintenance of a log of 100.
     case turnover
     case restart
     /// A cursor proves that a tail of the log is lost.

@@ -14,7 +14,7 @@ import WidgetModel
 /// Plays events on a gateway from its log to its streams and pushes, with a clock that is held, and
 /// lets the oracle judge what was sent after each.
 struct OracleWorld {
-    /// What the oracle blames first, and the events up to there.
+    /// The oracle's first complaint, and the events up to it.
     struct Finding: Sendable, CustomStringConvertible {
         let fault: Oracle.Fault
         let events: [OracleEvent]
@@ -25,9 +25,9 @@ struct OracleWorld {
     }
 
     private static let heartbeat: Int64 = 15_000
-    /// How many keys the gateway knows the versions of; the events change a third as many.
+    /// The number of keys whose versions the gateway stores; the events change a third as many.
     private static let versionKeys = 96
-    /// How many entries maintenance leaves in the log.
+    /// The number of entries that maintenance leaves in the log.
     private static let logEntries: UInt64 = 100
 
     private let clock = HeldClock()
@@ -546,7 +546,6 @@ struct OracleWorld {
 }
 
 extension Oracle.Client {
-    /// The registration.
     fileprivate var document: JSONObject {
         func parameters(_ character: String) -> JSONValue {
             character.isEmpty ? [:] : ["character": .string(character)]

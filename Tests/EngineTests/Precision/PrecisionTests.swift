@@ -5,8 +5,8 @@ import Testing
 /// judged by a model that remembers every change by name.
 ///
 /// `TIMELINE_ORACLE_SEED` plays one seed alone, `TIMELINE_ORACLE_SEEDS` sets their number, and
-/// `TIMELINE_ORACLE_SHRINK` leaves out of the report what the fault does not need.
-/// `TIMELINE_ORACLE_SCRIPT` plays the scripts whose name begins like it.
+/// `TIMELINE_ORACLE_SHRINK` removes from the report the events that the fault does not need.
+/// `TIMELINE_ORACLE_SCRIPT` plays the scripts whose names begin with it.
 @Suite(.serialized, .timeLimit(.minutes(60))) struct PrecisionTests {
     private static let environment = ProcessInfo.processInfo.environment
 

@@ -142,8 +142,8 @@ struct Storm {
         }
     }
 
-    /// Returns whether no push is in flight, none will ever be due, and every dead address is out of
-    /// its registration.
+    /// Returns whether no push is in flight, none will ever be due, and every dead address is out
+    /// of its registration.
     func isOver() async throws -> Bool {
         try await world.push.ask { scheduler, now in
             scheduler.pushesUnderWay == 0 && (scheduler.nextDue ?? .max) == .max

@@ -8,7 +8,6 @@ import WidgetModel
 
 /// Records every push between the scheduler and APNs, with its reported result.
 final class StormLedger: PushSender {
-    /// One push.
     struct Push: Sendable {
         let token: String
         let environment: APNsEnvironment

@@ -161,7 +161,7 @@ import WidgetModel
         }
         #expect(senders[0].orders.count == 1)
 
-        // Who confirms while nobody pushes is not pushed to.
+        // A client that confirms while no node pushes gets no push.
         await loops[1].rest()
         let last = try await pair.leader.change("Character", "panda")
         try await pair.follow()

@@ -143,7 +143,6 @@ import Testing
         try await eventually("the thread ends") { !Self.threadNames.contains("gone-test") }
     }
 
-    /// The names of the threads of this process.
     private static var threadNames: Set<String> {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return Set(

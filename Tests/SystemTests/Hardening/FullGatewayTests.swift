@@ -23,8 +23,8 @@ struct FullGatewayTests {
     }
 
     /// 20 clients on slow links have begun posts of 40 KB, five times what the gateway may hold. It
-    /// holds what has come, so that there is room for a small post; and when the rest comes it takes
-    /// one after the other.
+    /// reserves only what has arrived, so a small post fits. When the rest arrives, the gateway
+    /// accepts one post after the other.
     @Test("Bodies take room as they arrive, and those that wait for more all get it")
     func slowBodies() async throws {
         try await Self.withGateway(limits: "requestBytesInWork: 150000") { gateway, port in

@@ -9,7 +9,6 @@ struct HTTP2AttackTests {
     static let keys = Frames.request("GET", "/.well-known/jwks.json")
 
     struct Outcome: Sendable {
-        /// The statuses by stream.
         var statuses: [UInt32: Int] = [:]
         var resets: Set<UInt32> = []
         var goAways: [UInt8] = []

@@ -17,7 +17,6 @@ struct ActivityDevice: Sendable, Hashable {
     let sort: Sort
     /// The push token, or the id of the channel.
     let address: String
-    /// The id of the activity.
     var id: String { sort == .channel ? "production" : hero }
 
     init(
@@ -35,7 +34,6 @@ extension ActivityPush {
     var number: Int64 { contentState?["number"]?.integerValue ?? -1 }
     /// Whom the source answered.
     var reader: String? { contentState?["for"]?.stringValue }
-    /// The id of the start that it is for.
     var startID: String? { aps["attributes"]?.objectValue?["start"]?.stringValue }
 }
 
@@ -188,7 +186,6 @@ final class ActivityFixture: Sendable {
         starts.withLock { _ = $0[app, default: []].insert(id) }
     }
 
-    /// Opens a broadcast channel.
     func openChannel(_ client: String, of app: String, hero: String) throws -> ActivityDevice {
         let answer = try post(client, of: app, hero: hero, ["channel": .string(client)])
         guard let id = answer["channels"]?.objectValue?["production"]?.stringValue else {
@@ -270,7 +267,7 @@ final class ActivityFixture: Sendable {
     /// Lets time pass until each device shows what it should, or the gateway says why it cannot;
     /// returns those reasons.
     ///
-    /// What shows it is APNs' record, or the explanation if the pushes go to the double.
+    /// APNs' record tells what a device shows, or the explanation if the pushes go to the double.
     func settle(_ devices: [ActivityDevice]) async throws -> [ActivityDevice: String] {
         var reasons: [ActivityDevice: String] = [:]
         var left = devices

@@ -4,7 +4,6 @@ import WidgetModel
 /// A trace collector on another language's HTTP library. It keeps the requests it gets and gives
 /// the prescribed answers; the last one is repeated.
 final class CollectorProgram {
-    /// One received span.
     struct Span {
         let object: JSONObject
 
@@ -84,7 +83,6 @@ final class CollectorProgram {
         return found
     }
 
-    /// Returns the spans of a request.
     static func spans(of body: String) -> [Span] {
         let resources =
             (try? JSONValue(parsing: Array(body.utf8)))?.objectValue?["resourceSpans"]?.arrayValue

@@ -50,7 +50,6 @@ struct LimitedGateway {
         return answer.status
     }
 
-    /// Returns a gauge of the app.
     func gauge(_ name: String, app: String = GameFixture.app) throws -> Int? {
         try gateway.metrics()["timeline_gateway_\(name){app=\"\(app)\"}"].map { Int($0) }
     }

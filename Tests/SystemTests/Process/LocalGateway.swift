@@ -6,14 +6,14 @@ import GatewayServer
 import GatewayTestSupport
 import WidgetModel
 
-/// A gateway in the process of the tests: what the program runs from the reading of its
+/// A gateway in the process of the tests. It runs what the program runs from the reading of its
 /// configuration to its end, but without signals and an exit status of the process.
 ///
-/// Its event loops, lanes and database have threads of their own, as in the program. Its services
-/// run on further ones; only a few short tasks share the threads of all tasks. So a test that
-/// blocks its thread stops no gateway, unless it blocks one of the shared ones.
+/// Its event loops, lanes and database have threads of their own, as in the program, and its
+/// services run on further ones. Only a few short tasks share the threads of all tasks: a test that
+/// blocks its own thread stops no gateway, unless that is a shared one.
 ///
-/// It stops, behind the test's back, when this value goes.
+/// It stops, without waiting, when this value is released.
 final class LocalGateway: TestGateway {
     private struct State {
         var opened: (url: String, ports: GatewayPorts)?

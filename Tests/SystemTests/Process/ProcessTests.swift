@@ -6,8 +6,8 @@ import Testing
 /// Runs a test of whole gateways beside no other such test, because it needs the machine to itself,
 /// and on a thread of its own, because it blocks where tasks must not.
 ///
-/// A test of what only a process has starts a `GatewayProcess`: signals, its end, its files while it
-/// is down, its memory, its command line. All others start a `LocalGateway`.
+/// A test of what only a process has starts a `GatewayProcess`: signals, its end, its files while
+/// it is down, its memory, its command line. All others start a `LocalGateway`.
 struct AloneTrait: SuiteTrait, TestTrait, TestScoping {
     /// Hands the turn to those who wait for it in their order.
     private final class Turns: Sendable {

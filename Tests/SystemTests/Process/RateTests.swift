@@ -1,10 +1,8 @@
 import GatewayTestSupport
 import Testing
 
-/// A client that sends too many requests is rejected with the time to come back; others are
-/// not.
+/// A client that sends too many requests is rejected with the time to come back; others not.
 @Suite(.alone) struct RateTests {
-    /// Returns the answer to a poll.
     private func poll(
         _ client: GameFixture.Client, _ gateway: any TestGateway
     ) throws -> TestHTTPAnswer {

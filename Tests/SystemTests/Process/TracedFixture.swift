@@ -34,7 +34,6 @@ struct TracedFixture {
         return .object(object)
     }
 
-    /// Posts an event.
     @discardableResult
     static func post(
         _ game: GameFixture, _ event: JSONValue, _ headers: [(String, String)] = []

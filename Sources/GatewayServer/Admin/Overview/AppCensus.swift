@@ -66,10 +66,8 @@ struct KindFreshness: Sendable, Equatable {
     /// The time since which the longest stale widget has been stale, in RFC 3339; `nil` if unknown.
     private(set) var since: String?
 
-    /// Counts a widget.
-    ///
-    /// - Parameter since: The time since which it is stale, if known; all times have one form, and
-    ///   sort as text.
+    /// Counts a widget. `since` is the time since when it is stale, if known; times have one form,
+    /// and sort as text.
     mutating func count(isStale: Bool, since: String?) {
         looked += 1
         guard isStale else { return }

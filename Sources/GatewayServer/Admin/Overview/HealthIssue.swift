@@ -15,7 +15,6 @@ struct HealthIssue: Sendable, Equatable {
     }
 
     let level: Level
-    /// The problem.
     let what: String
     let remedy: String
     /// The page of the dashboard that shows the problem, with its query; `nil` if none does.
@@ -28,7 +27,6 @@ struct HealthIssue: Sendable, Equatable {
 
 /// The input of the checks for problems: a sample, and the activity of the previous minutes.
 struct HealthSnapshot: Sendable {
-    /// A window of versions.
     struct Window: Sendable {
         var app: String
         var keys: Int

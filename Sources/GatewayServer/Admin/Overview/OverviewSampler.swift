@@ -9,9 +9,8 @@ import ServiceLifecycle
 import Synchronization
 import WidgetModel
 
-/// Samples the gateway's status, stores the last hour's samples and provides the current status.
-///
-/// A sample has about 2 KB, so the hour has less than 2 MB.
+/// Samples the gateway's status, and keeps the samples of the last hour: about 2 kB each, less than
+/// 2 MB.
 package final class OverviewSampler: Service {
     /// The interval between two samples, in seconds.
     static let step = 5
@@ -153,9 +152,8 @@ package final class OverviewSampler: Service {
         return document(now, since: recent, last: last)
     }
 
-    /// The current status and the last hour's history, with one number for each step.
-    ///
-    /// - Parameter after: The history begins after this time, in milliseconds since 1970.
+    /// The current status, and one number for each step of the last hour after `after`, in
+    /// milliseconds since 1970.
     func overviewWithPast(after: Int64) -> Overview {
         var overview = overview()
         overview.series =

@@ -4,9 +4,6 @@ struct Ring<Element: Sendable>: Sendable {
     private var stored: [Element] = []
     private var oldest = 0
 
-    /// Creates an empty ring.
-    ///
-    /// - Precondition: `countMax` is at least 1.
     init(countMax: Int) {
         precondition(countMax > 0, "a ring of nothing")
         self.countMax = countMax

@@ -16,9 +16,7 @@ package struct OpenAPIDocument: Sendable {
 
     package let json: JSONValue
 
-    /// Creates the document of a port.
-    ///
-    /// - Parameter limits: The limits stated in schemas of requests.
+    /// Creates the document of a port; `limits` are stated in schemas of requests.
     package init(of port: Port, limits: Limits) {
         var document = Self.source(limits)
         let patches = ["x-admin", "x-loopback", "x-shared"].map { name in

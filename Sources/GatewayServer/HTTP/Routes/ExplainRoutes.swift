@@ -256,9 +256,7 @@ extension RuleSet {
 }
 
 extension GatewayRequest {
-    /// Reads a number of the query.
-    ///
-    /// - Throws: 422 if it is not a number, or out of range.
+    /// Reads a number of the query. Throws 422 if it is not a number, or out of range.
     func number(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
         guard let text = try queryValue(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {

@@ -166,9 +166,7 @@ extension GatewayRoutes {
         }
     }
 
-    /// Reads a catalog as it was sent.
-    ///
-    /// - Throws: 400, 415, 422.
+    /// Reads a catalog as it was sent. Throws 400, 415, 422.
     func catalog(_ contentType: String?, _ body: [UInt8], _ app: String) throws -> Catalog {
         do throws(DocumentRefusal) {
             return try Catalog(contentType: contentType, body: body, app: app, limits: limits)
@@ -231,9 +229,7 @@ extension GatewayRoutes {
             ])
     }
 
-    /// Reads the events of a post: structured, binary or a batch.
-    ///
-    /// - Throws: 400, 415, 422.
+    /// Reads the events of a post: structured, binary or a batch. Throws 400, 415, 422.
     func events(_ body: [UInt8], of request: GatewayRequest) throws -> [CloudEvent] {
         var headers: [(name: String, value: String)] = []
         for field in request.head.headers where field.name.isField(beginningWith: "ce-") {

@@ -10,11 +10,11 @@ import WidgetModel
 /// Several gateways that share a log: what one passes on to the one that leads, and the routes of the
 /// port that only they can reach.
 extension GatewayRoutes {
-    /// The route by which a node has the leader apply what a client's token vouches for.
+    /// The route by which the leader applies the attributes of a client's token, for another node.
     package static let attributesPath = "/nodes/apps/:app/clients/:client/attributes"
     /// The route by which the leader asks for the streams of clients.
     package static let streamsPath = "/nodes/streams"
-    /// The route by which a node tells the leader of its clients.
+    /// The route by which a node reports its clients to the leader.
     package static let contactsPath = "/nodes/contacts"
 
     /// Returns the handler of a route that passes requests on while another gateway leads.
@@ -62,16 +62,15 @@ extension GatewayRoutes {
         "upgrade",
     ]
 
-    /// The table of the port for other nodes.
-    ///
-    /// - Parameter note: Records the contacts of another node's clients.
+    /// The table of the port for other nodes. `note` records the contacts of another node's
+    /// clients.
     package func nodeTable(
         note: @escaping @Sendable (_ node: String, _ contacts: JSONValue) throws -> Void
     ) -> RouteTable {
         let passed = Self.shared.map { route in
             let handler = route.handler(self)
             return GatewayRoute(route.method, route.path) { request, context in
-                // What was passed on once is never passed on again.
+                // A request is passed on once only.
                 guard engine.leader?.isHere == true else {
                     throw Problem.engine(EngineError.cluster(.noWrites))
                 }
@@ -103,9 +102,7 @@ extension GatewayRoutes {
             ], tracing: tracing)
     }
 
-    /// Returns the response to a request of another node.
-    ///
-    /// - Throws: Only `CancellationError`.
+    /// Returns the response to a request of another node. Throws only `CancellationError`.
     package static func respond(
         to request: GatewayRequest, on channel: any Channel, by table: RouteTable, logger: Logger
     ) async throws -> RouteResponse {
@@ -146,9 +143,7 @@ private struct PassedSender: Codable {
 }
 
 extension VerifiedToken {
-    /// The token as one node passes it to another.
-    ///
-    /// - Throws: `Faults`.
+    /// The token as one node passes it to another. Throws `Faults`.
     fileprivate func passed() throws -> String {
         let sender = PassedSender(
             issuer: issuer, subject: subject, app: app, scopes: scopes.map(\.rawValue),

@@ -99,10 +99,10 @@ extension GatewayRoutes {
 enum LongPoll {
     typealias Answer = ShardLoop.PollAnswer
 
-    /// Asks the shard; with `wait` seconds, waits until something becomes stale, or the client of
-    /// `channel` has gone.
+    /// Asks the shard. With `wait` seconds, waits until something becomes stale or the client has
+    /// gone.
     ///
-    /// - Parameter channel: `nil` for a client that does not go.
+    /// - Parameter channel: The client's channel; `nil` for a client that does not go.
     /// - Throws: ``ProblemDetails``, also when a newer poll takes the place of this one.
     static func answer(
         _ admitted: StreamAdmission.Admitted, wait: Int, on shard: ShardLoop,

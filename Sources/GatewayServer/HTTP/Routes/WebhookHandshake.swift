@@ -2,10 +2,8 @@ import GatewayCore
 import NIOHTTP1
 import WidgetModel
 
-/// The question of a sender of CloudEvents whether it may send, before it sends any (CloudEvents
-/// HTTP 1.1 Web Hooks for Event Delivery, section 4).
-///
-/// The answer permits nothing: each post still needs a token.
+/// A sender's question whether it may send CloudEvents (CloudEvents HTTP 1.1 Web Hooks for Event
+/// Delivery, section 4). The answer permits nothing: each post still needs a token.
 struct WebhookHandshake: Equatable {
     /// The longest name of a sender, bytes: that of a DNS name with a port.
     private static let originBytesMax = 260
@@ -15,9 +13,7 @@ struct WebhookHandshake: Equatable {
     /// The wanted number of requests per minute; `nil` where the receiver decides.
     let rate: Int64?
 
-    /// Reads the fields of a request; returns `nil` if it is not such a question.
-    ///
-    /// - Throws: 400.
+    /// Reads the fields of a request; returns `nil` if it is not such a question. Throws 400.
     init?(_ fields: HTTPHeaders) throws(ProblemDetails) {
         guard let origin = fields.value(FieldName.webHookRequestOrigin) else { return nil }
         let isName = origin.utf8.allSatisfy { byte in
@@ -44,9 +40,7 @@ struct WebhookHandshake: Equatable {
         self.rate = rate
     }
 
-    /// The fields of the answer.
-    ///
-    /// - Parameter limit: The rate of an app.
+    /// The fields of the answer. `limit` is the rate of an app.
     func answer(within limit: TokenRate) -> HTTPHeaders {
         let allowed = max(1, limit.count * 60_000 / limit.period)
         return [

@@ -33,11 +33,9 @@ package struct TraceContext: Sendable, Hashable {
     /// The longest `traceparent` that is parsed; no known version is as long.
     private static let lengthMax = 256
 
-    /// Parses the fields `traceparent` and `tracestate` from another process.
-    ///
-    /// - Returns: `nil` unless it is `VERSION-TRACE-SPAN-FLAGS` in lower-case digits (section 3.2);
-    ///   the request is then traced as if the field were missing. A malformed `tracestate` is
-    ///   ignored.
+    /// Parses the fields `traceparent` and `tracestate` from another process. Returns `nil` unless
+    /// `traceparent` is `VERSION-TRACE-SPAN-FLAGS` in lower-case digits (section 3.2); the request
+    /// is then traced as if it were missing. A malformed `tracestate` is ignored.
     package init?(traceparent: String, tracestate: String? = nil) {
         guard (Self.length...Self.lengthMax).contains(traceparent.utf8.count) else { return nil }
         let bytes = Array(traceparent.utf8)

@@ -10,18 +10,14 @@ package struct TraceSampling: Sendable, Hashable {
     /// The threshold; ids whose random bytes are below it are not recorded.
     private let threshold: UInt64
 
-    /// Creates a sampling rule.
-    ///
-    /// - Parameter share: The share of the traces that begin here, 0 to 1; other values are
-    ///   clamped.
+    /// Creates a rule that records this share of the traces that begin here, clamped to 0...1.
     package init(share: Double) {
         let share = share.isNaN ? 0 : min(1, max(0, share))
         threshold = Self.randomness - UInt64((share * Double(Self.randomness)).rounded())
     }
 
-    /// Returns whether a trace is recorded.
-    ///
-    /// - Parameter parent: The context of the caller; `nil` if the trace begins here.
+    /// Returns whether a trace is recorded. `parent` is the caller's context; `nil` if the trace
+    /// begins here.
     package func samples(_ id: TraceID, parent: TraceContext?) -> Bool {
         if let parent { return parent.isSampled }
         return id.low % Self.randomness >= threshold

@@ -15,9 +15,8 @@ package struct TraceState: Sendable, Hashable {
 
     package init() { text = "" }
 
-    /// Parses a field, or several joined with commas.
-    ///
-    /// - Returns: `nil` unless it is a list of up to 32 `KEY=VALUE` with different keys.
+    /// Parses a field, or several joined with commas; `nil` unless it is a list of up to 32
+    /// `KEY=VALUE` with different keys.
     package init?(_ field: String) {
         guard field.utf8.count <= Self.inputBytesMax else { return nil }
         var members: [Substring] = []

@@ -9,12 +9,9 @@ package enum ExportAnswer: Sendable, Equatable {
     /// The spans were rejected permanently.
     case refused
 
-    /// Interprets a response.
-    ///
-    /// - Parameters:
-    ///   - retryAfter: The seconds in `Retry-After`.
-    ///   - body: An `ExportTraceServiceResponse`; only the number of rejected spans of a partial
-    ///     success is used.
+    /// Interprets a response. `retryAfter` is in seconds. Of the `body`, an
+    /// `ExportTraceServiceResponse`, only the number of rejected spans of a partial success is
+    /// used.
     package init(status: Int, retryAfter: Int64?, body: [UInt8]) {
         switch status {
         case 200..<300: self = .accepted(rejected: Self.rejected(body))

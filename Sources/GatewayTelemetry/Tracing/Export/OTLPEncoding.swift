@@ -7,11 +7,8 @@ package struct OTLPEncoding: Sendable {
     private let resource: JSONValue
     private let scope: JSONValue
 
-    /// Creates an encoding.
-    ///
-    /// - Parameters:
-    ///   - resource: The source of the spans: `service.name` and similar attributes.
-    ///   - scope: The name and version of the instrumentation.
+    /// `resource` is the source of the spans: `service.name` and similar attributes. `scope` is the
+    /// name and version of the instrumentation.
     package init(
         resource: [SpanRecord.Attribute], scope: (name: String, version: String)
     ) {

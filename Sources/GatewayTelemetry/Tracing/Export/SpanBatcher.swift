@@ -91,10 +91,8 @@ package struct SpanBatcher: Sendable {
     /// The number of stored spans, including those in flight.
     package var count: Int { spans.count + batch.count }
 
-    /// Adds a span.
-    ///
-    /// - Parameter now: The monotonic time, ms.
-    /// - Returns: Whether ``next(now:)`` may return a different order than before.
+    /// Adds a span at `now`, in monotonic milliseconds. Returns whether ``next(now:)`` may return a
+    /// different order than before.
     package mutating func add(_ span: SpanRecord, now: Int64) -> Bool {
         let size = span.bytesMax
         guard !isEnding, spans.count < terms.waitingMax,
@@ -141,9 +139,8 @@ package struct SpanBatcher: Sendable {
         since = now
     }
 
-    /// Records the collector's response to the last batch, or its absence.
-    ///
-    /// - Parameter random: 64 bits by chance, which spread the attempts of many gateways.
+    /// Records the collector's response to the last batch, or its absence. `random` is 64 random
+    /// bits, which spread the attempts of many gateways.
     package mutating func answered(_ answer: ExportAnswer, now: Int64, random: UInt64) {
         guard case .sending = state else { return }
         let count = UInt64(batch.count)

@@ -7,10 +7,8 @@ package final class RecordingTracer: Tracer {
     private let sampling: TraceSampling
     private let take: @Sendable (SpanRecord) -> Void
 
-    /// Creates a tracer.
-    ///
-    /// - Parameter take: Called with each recorded span when it has ended, on any thread; it must
-    ///   not block.
+    /// `take` is called with each recorded span when it has ended, on any thread, and must not
+    /// block.
     package init(_ sampling: TraceSampling, take: @escaping @Sendable (SpanRecord) -> Void) {
         self.sampling = sampling
         self.take = take

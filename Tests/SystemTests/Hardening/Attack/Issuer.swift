@@ -58,7 +58,6 @@ struct Issuer: Sendable {
         return String(decoding: try signer.sign(payload: claims.serialized), as: UTF8.self)
     }
 
-    /// Returns a token with any header.
     func token(header: JSONValue, claims: JSONValue) throws -> String {
         let input =
             Base64.url.encode(header.serialized) + [UInt8(ascii: ".")]

@@ -111,7 +111,6 @@ final class RawSocket {
         shutdown(socket, Int32(SHUT_WR))
     }
 
-    /// The result of a read.
     enum Read {
         case bytes([UInt8])
         /// The peer ended the connection.
@@ -156,8 +155,7 @@ final class RawSocket {
     }
 }
 
-/// Runs blocking work on a thread of its own, so that no test's task waits for another test's
-/// socket.
+/// Runs blocking work on a thread of its own, so that no test waits for another test's socket.
 func elsewhere<Result: Sendable>(
     _ work: @escaping @Sendable () throws -> Result
 ) async throws -> Result {

@@ -12,7 +12,6 @@ final class Target: Sendable {
     /// A part of every push token, which must not get into the log, either.
     static let pushToken = "feedc0de"
 
-    /// The shared daemon.
     static func shared() async throws -> Target { try await made.value }
 
     private static let made = Task { try await elsewhere { try Target() } }
@@ -34,7 +33,6 @@ final class Target: Sendable {
         bystander = try Bystander(process, issuer)
     }
 
-    /// Returns a token for one client of the app.
     func clientToken(_ client: String, attributes: JSONValue? = nil) throws -> String {
         try issuer.token(scope: "client", sub: client, attributes: attributes)
     }
@@ -59,20 +57,17 @@ final class Target: Sendable {
             method, path, token: token, headers: headers, body: text)
     }
 
-    /// Posts one structured event.
     func post(_ event: JSONValue) async throws -> TestHTTPAnswer {
         try await send(
             "POST", "changes", token: backend, type: "application/cloudevents+json", event)
     }
 
-    /// Posts a batch.
     func post(batch: [JSONValue]) async throws -> TestHTTPAnswer {
         try await send(
             "POST", "changes", token: backend, type: "application/cloudevents-batch+json",
             .array(batch))
     }
 
-    /// Registers a client that shows one character.
     @discardableResult
     func register(_ client: String, character: String? = nil) async throws -> TestHTTPAnswer {
         try await send(
@@ -81,8 +76,7 @@ final class Target: Sendable {
 
     /// Sends bytes unchanged over TLS and reads the answers.
     ///
-    /// - Parameter answers: The number of answers to wait for; `nil` waits for the connection's
-    ///   end.
+    /// - Parameter answers: The number of answers to read; `nil` reads to the connection's end.
     func converse(_ bytes: [UInt8], answers: Int? = nil) async throws -> RawConversation {
         let port = port
         return try await elsewhere {
