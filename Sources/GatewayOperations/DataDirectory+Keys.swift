@@ -85,8 +85,7 @@ extension DataDirectory {
             let isOfWebhooks = purpose == .webhooks
             let state =
                 switch entry.state {
-                case .published(let from) where isOfWebhooks:
-                    "new, signs together with the old key from \(timestamp(from * 1000))"
+                case .published where isOfWebhooks: "new, signs together with the old key"
                 case .published(let from): "published, signs from \(timestamp(from * 1000))"
                 case .signing(let since): "signing since \(timestamp(since * 1000))"
                 case .retiring(let until) where isOfWebhooks:
