@@ -226,7 +226,7 @@ let package = Package(
         .target(
             name: "GatewayTestSupport",
             dependencies: [
-                "APNsSimulator", "CatalogModel",
+                "APNsSimulator", "CatalogModel", "COpenSSL",
                 "CurlMulti", "GatewayCore", "GatewaySigning", "GatewayTLS", "WidgetModel",
             ]),
         .target(

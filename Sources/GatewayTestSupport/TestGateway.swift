@@ -23,6 +23,8 @@ package protocol TestGateway: AnyObject, Sendable {
 
 extension TestGateway {
     package var wallSeconds: Int64 { Int64(Date().timeIntervalSince1970) }
+    /// The number of the TLS port.
+    package var port: UInt16 { url.split(separator: ":").last.flatMap { UInt16($0) } ?? 0 }
 
     // MARK: Clients
 

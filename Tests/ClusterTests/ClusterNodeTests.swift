@@ -45,9 +45,7 @@ struct ClusterNodeTests {
     }
 
     @Test func replicasAndNewNodesAreEqualToTheLeader() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         let replica = try await TestNode("b", of: cluster)
         try await fill(leader)
         try await replica.node.barrier()
@@ -74,9 +72,7 @@ struct ClusterNodeTests {
     }
 
     @Test func anotherNodeLeadsOnceTheLeaderStops() async throws {
-        let cluster = try TestCluster()
-        let first = try await TestNode("a", of: cluster)
-        try await first.untilLeading()
+        let (cluster, first) = try await TestCluster.led()
         let second = try await TestNode("b", of: cluster)
         try await first.append("one")
         try await first.stop()
@@ -91,9 +87,7 @@ struct ClusterNodeTests {
     }
 
     @Test func `a node that resigns follows another one`() async throws {
-        let cluster = try TestCluster()
-        let first = try await TestNode("a", of: cluster)
-        try await first.untilLeading()
+        let (cluster, first) = try await TestCluster.led()
         let second = try await TestNode("b", of: cluster)
         first.node.resign()
         try await second.untilLeading()
@@ -120,9 +114,7 @@ struct ClusterNodeTests {
 
     @Test(arguments: [true, false])
     func `a node that lacks what is no longer kept begins anew`(_ isOfLog: Bool) async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         func set(_ value: UInt8) async throws {
             _ = try await leader.store.write(cost: 1) { try $0.setMeta("key", Data([value])) }
         }
@@ -175,9 +167,7 @@ struct ClusterNodeTests {
     }
 
     @Test func `a removed app is gone for a new node before its rows are`() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         try await fill(leader)
         try cluster.execute(
             """
@@ -203,9 +193,7 @@ struct ClusterNodeTests {
     }
 
     @Test func aLeaderThatHearsOfALossVoidsAllCursors() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         try cluster.execute("UPDATE timeline.cluster SET lost = 1")
         try await eventually("it leads anew") { leader.led == [false, true] }
         try await leader.untilLeading()
@@ -214,9 +202,7 @@ struct ClusterNodeTests {
     }
 
     @Test func aNodeWhoseNameAnotherProcessTakesEnds() async throws {
-        let cluster = try TestCluster()
-        let first = try await TestNode("a", of: cluster)
-        try await first.untilLeading()
+        let (cluster, first) = try await TestCluster.led()
         let second = try await TestNode("a", of: cluster)
         #expect(try await first.end() as? ClusterNode.Fault == .nameTaken)
         try await second.untilLeading()
@@ -252,9 +238,7 @@ struct ClusterNodeTests {
     }
 
     @Test func anAppendOfAnOlderGenerationOrBehindAnotherBatchIsRefused() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         try await leader.append()
         let connection = try ClusterConnection(cluster.address.servers)
         let position = leader.node.position
@@ -324,9 +308,7 @@ struct ClusterNodeTests {
     }
 
     @Test func aStoreWithMoreThanTheDatabaseBeginsAnewAndEveryCursorIsVoid() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         try await leader.append("kept")
         let replica = try await TestNode("b", of: cluster)
         try await replica.node.barrier()
@@ -443,9 +425,7 @@ struct ClusterNodeTests {
     }
 
     @Test func `a barrier waits for what is not of the log, too`() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         let replica = try await TestNode("b", of: cluster)
         for number in UInt8(0)..<100 {
             _ = try await leader.store.write(cost: 1) { try $0.setMeta("key", Data([number])) }
@@ -456,9 +436,7 @@ struct ClusterNodeTests {
     }
 
     @Test func `a batch of the same number and another id is of another history`() async throws {
-        let cluster = try TestCluster()
-        let leader = try await TestNode("a", of: cluster)
-        try await leader.untilLeading()
+        let (cluster, leader) = try await TestCluster.led()
         try await leader.append("kept")
         let replica = try await TestNode("b", of: cluster)
         try await replica.node.barrier()

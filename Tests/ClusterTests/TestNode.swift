@@ -22,6 +22,14 @@ struct TestCluster {
         _ = try ClusterAdministration(server.administration(database: database)).prepare(seal)
     }
 
+    /// Returns a cluster, and its node `a`, which leads.
+    static func led() async throws -> (TestCluster, TestNode) {
+        let cluster = try TestCluster()
+        let leader = try await TestNode("a", of: cluster)
+        try await leader.untilLeading()
+        return (cluster, leader)
+    }
+
     var address: PostgresAddress { get throws { try server.address(database: database) } }
 
     func rows(_ sql: String) throws -> [PostgresRow] {

@@ -1,3 +1,4 @@
+import CatalogModel
 import Testing
 import WidgetModel
 
@@ -180,5 +181,126 @@ import WidgetModel
         var gateway = try Self.gateway()
         let opened = gateway.shard.open(Self.own(), app: "other", since: .everything, kinds: nil)
         #expect(opened == nil)
+    }
+}
+
+@Suite struct DeliveryTests {
+    /// Covers more streams than are prepared at a time, with several notifications in one turn.
+    @Test func `many streams get every notification of a turn in order`() throws {
+        var gateway = try ShardTests.gateway()
+        let count = 200
+        var streams: [StreamID] = []
+        for index in 0..<count {
+            // Every third client also holds another key, and every fifth holds only that one.
+            let ids = index % 5 == 0 ? ["2"] : index % 3 == 0 ? ["1", "2"] : ["1"]
+            let own = client(
+                ids.map { widget(["a": .single($0)]) } + [widget(kind: "l")], name: "c\(index)")
+            streams.append(try gateway.open(own, since: .after(1)))
+        }
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "2"))
+        try gateway.change(Change(entity: "F"))
+        for (index, stream) in streams.enumerated() {
+            let one = index % 5 == 0 ? [] : ["k(a=1) id 2"]
+            let two = index % 5 == 0 || index % 3 == 0 ? ["k(a=2) id 3"] : []
+            #expect(gateway.sent(stream) == one + two + ["l id 4"], "stream \(index)")
+        }
+        #expect(gateway.shard.output.frames.count == 3)
+        #expect(gateway.shard.output.touched.count == count)
+        gateway.shard.clearOutput()
+        try gateway.change(Change(entity: "F"))
+        #expect(gateway.shard.output.deliveries.count == count)
+    }
+
+    /// Four streams of one client close from both ends and from the middle, and the others are
+    /// still found when the client registers anew.
+    @Test(arguments: [[0, 1, 2, 3], [3, 2, 1, 0], [1, 2, 0, 3], [2, 0, 3, 1]])
+    func `a client's streams close in any order`(order: [Int]) throws {
+        var gateway = try ShardTests.gateway()
+        let streams = try (0..<4).map { _ in
+            try gateway.open(ShardTests.own("1"), since: .after(1))
+        }
+        var open = Set(streams)
+        for place in order {
+            gateway.reload(.client("client"))
+            let told = gateway.shard.output.touched.map { $0.stream }
+            #expect(told == streams.filter(open.contains))
+            gateway.shard.clearOutput()
+            gateway.shard.close(streams[place])
+            open.remove(streams[place])
+        }
+        gateway.reload(.client("client"))
+        #expect(gateway.shard.output.isEmpty)
+    }
+}
+
+@Suite struct AppRemovalTests {
+    private static func declared(collapse: Int64 = 0) throws -> Catalog {
+        try catalog([kind([["entity": "E", "match": ["id": "$a"]]], collapse: collapse)])
+    }
+
+    @Test func `a removed app's streams end, and its place is the next app's`() throws {
+        var gateway = SmallGateway(try Self.declared(collapse: 200))
+        let first = try gateway.open(client([widget(["a": .single("1")])]), since: .after(1))
+        let second = try gateway.open(
+            client([widget(["a": .single("2")])], name: "b"), since: .after(1))
+        for _ in 0..<2 { try gateway.change(Change(entity: "E", id: "1")) }
+        gateway.shard.clearOutput()
+        gateway.remove()
+        #expect(gateway.shard.output.ended == [first, second])
+        #expect(gateway.shard.output.frames.isEmpty)
+        #expect(gateway.shard.nextWindowEnd == nil, "what waited is nobody's any more")
+        #expect(gateway.shard.ruleSet(of: "app") == nil)
+        #expect(gateway.shard.windows.isEmpty)
+        #expect(gateway.shard.poll(client([]), app: "app", since: .everything, kinds: nil) == nil)
+        gateway.shard.clearOutput()
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.shard.output.isEmpty)
+        // The first stream comes back before the last has closed, and gets a place of its own.
+        let again = try Self.declared()
+        gateway.put(again)
+        let third = try gateway.open(
+            client([widget(["a": .single("1")])], name: "c"), since: .after(gateway.head))
+        #expect(gateway.shard.apps.count == 2)
+        gateway.shard.close(first)
+        gateway.shard.close(second)
+        try gateway.change(Change(entity: "E", id: "1"))
+        #expect(gateway.taken(third) == ["k(a=1) id \(gateway.head)"])
+        // Removing and putting the app again, however often, takes no more places.
+        gateway.shard.close(third)
+        for _ in 0..<10 {
+            gateway.remove()
+            gateway.put(again)
+        }
+        #expect(gateway.shard.apps.count == 2)
+        #expect(gateway.shard.openStreams == 0)
+    }
+
+    @Test func `a cursor from before an app was removed makes everything stale`() throws {
+        var gateway = SmallGateway(try Self.declared())
+        try gateway.change(Change(entity: "E", id: "1"))
+        let cursor = gateway.head
+        gateway.remove()
+        try gateway.change(Change(entity: "E", id: "1"))
+        let between = gateway.head
+        gateway.put(try Self.declared())
+        let record = client([widget(["a": .single("1")])])
+        for point in [cursor, between] {
+            let stale = gateway.shard.poll(record, app: "app", since: .after(point), kinds: nil)
+            #expect(stale?.names.map(\.kind) == ["k"], "since \(point)")
+        }
+        let fresh = gateway.shard.poll(
+            record, app: "app", since: .after(gateway.head), kinds: nil)
+        #expect(fresh?.isEmpty == true)
+    }
+
+    @Test func `whoever is pushed to is forgotten with the app`() throws {
+        var small = try SmallPushScheduler(device(named: "phone"))
+        small.head += 1
+        small.apply(.removal)
+        #expect(small.scheduler.clients.isEmpty)
+        #expect(small.scheduler.lanes.allSatisfy { $0 == nil })
+        let kept = small.scheduler.takeChanged(limit: 10, now: small.now, wall: 0)
+        #expect(kept.map(\.key.client) == ["phone"] && kept.allSatisfy { $0.saved == nil })
     }
 }

@@ -136,7 +136,7 @@ import WidgetModel
 
 extension JSONValue {
     /// The value at this path of member names.
-    fileprivate subscript(_ names: String...) -> JSONValue? {
+    subscript(_ names: String...) -> JSONValue? {
         names.reduce(self) { $0?.objectValue?[$1] }
     }
 

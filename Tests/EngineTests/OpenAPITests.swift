@@ -314,10 +314,3 @@ import WidgetModel
         #expect(Set(all).count == all.count)
     }
 }
-
-extension JSONValue {
-    /// The value at this path of member names.
-    fileprivate subscript(_ names: String...) -> JSONValue? {
-        names.reduce(self) { $0?.objectValue?[$1] }
-    }
-}

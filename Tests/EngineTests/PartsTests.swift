@@ -1,6 +1,7 @@
 import GatewayDocuments
 import GatewayOperations
 import GatewaySigning
+import GatewayTestSupport
 import Synchronization
 import Testing
 import WidgetModel
@@ -201,5 +202,64 @@ import WidgetModel
         receipts.record(7)
         #expect(await lowest == 4)
         #expect(await receipts.lowestPosition == 4)
+    }
+}
+
+@Suite struct ChangeFilterTests {
+    @Test func `an empty filter admits every change`() {
+        let filter = ChangeFilter()
+        #expect(filter.isEmpty)
+        #expect(filter.admits(Change(entity: "E"), source: nil))
+        #expect(filter.admits(kinds: [], isUnmatched: true))
+    }
+
+    @Test func `each condition has to hold`() {
+        var filter = ChangeFilter()
+        (filter.entity, filter.entityID, filter.source) = ("E", "1", "shop")
+        #expect(!filter.isEmpty)
+        #expect(filter.admits(Change(entity: "E", id: "1"), source: "shop"))
+        #expect(!filter.admits(Change(entity: "F", id: "1"), source: "shop"))
+        #expect(!filter.admits(Change(entity: "E", id: "2"), source: "shop"))
+        #expect(!filter.admits(Change(entity: "E"), source: "shop"))
+        #expect(!filter.admits(Change(entity: "E", id: "1"), source: nil))
+        filter.kind = "k"
+        #expect(filter.admits(kinds: ["j", "k"], isUnmatched: false))
+        #expect(!filter.admits(kinds: ["j"], isUnmatched: false))
+        filter.kind = nil
+        filter.isUnmatchedOnly = true
+        #expect(filter.admits(kinds: [], isUnmatched: true))
+        #expect(!filter.admits(kinds: ["k"], isUnmatched: false))
+    }
+
+    @Test func `texts are compared by their bytes`() {
+        var filter = ChangeFilter()
+        filter.entity = "\u{E9}"
+        #expect(!filter.admits(Change(entity: "e\u{301}"), source: nil))
+    }
+}
+
+/// The requests of a node to the leader.
+@Suite struct ClusterLinkTests {
+    /// Returns when its task is cancelled, as a request that nobody answers.
+    private static func unanswered() async -> Int {
+        while !Task.isCancelled { try? await Task.sleep(for: .milliseconds(10)) }
+        return 1
+    }
+
+    @Test(.timeLimit(.minutes(30))) func `a request that nobody answers ends with the lease`()
+        async
+    {
+        let holds = Mutex(true)
+        let answer = await ClusterLink.result(while: { holds.withLock { $0 } }) {
+            // Only once it is under way.
+            holds.withLock { $0 = false }
+            return await Self.unanswered()
+        }
+        #expect(answer == nil)
+    }
+
+    @Test(.timeLimit(.minutes(30))) func `a request that is answered ends with its answer`() async {
+        let answer = await ClusterLink.result(while: { true }) { 2 }
+        #expect(answer == 2)
     }
 }

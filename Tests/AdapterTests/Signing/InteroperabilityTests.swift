@@ -74,9 +74,7 @@ import WidgetModel
         let directory = try TemporaryDirectory()
         let path = directory.path + "/key.pem"
         #expect(try Tool.run(["openssl", "genpkey", "-out", path] + kind).status == 0)
-        #expect { try SigningKey(contentsOf: path) } throws: {
-            ($0 as? SigningError)?.code == .keyUnsupported
-        }
+        #expect(signingFault { try SigningKey(contentsOf: path) }?.code == .keyUnsupported)
     }
 
     @Test(.enabled(if: Tool.hasJOSE, needsJOSE), arguments: SigningAlgorithm.allCases)

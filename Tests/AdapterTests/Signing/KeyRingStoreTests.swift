@@ -18,12 +18,7 @@ import Testing
 
     func fault(_ content: String) throws -> SigningError.Code? {
         try directory.write(content, to: "keys/ring.json")
-        do throws(SigningError) {
-            _ = try store.open(timing: timing, now: 1_000)
-            return nil
-        } catch {
-            return error.code
-        }
+        return signingFault { try store.open(timing: timing, now: 1_000) }?.code
     }
 
     @Test(arguments: SigningAlgorithm.allCases)
@@ -121,21 +116,13 @@ import Testing
     }
 
     @Test func aRingThatIsExpectedIsNotMadeAnew() throws {
-        func isMissing(_ body: () throws -> Void) -> Bool {
-            do {
-                try body()
-                return false
-            } catch {
-                return (error as? SigningError)?.code == .fileFailed
-            }
-        }
-        #expect(isMissing { _ = try store.openExisting(timing: timing) })
+        #expect(signingFault { try store.openExisting(timing: timing) }?.code == .fileFailed)
         var ring = try open()
         #expect(try store.openExisting(timing: timing) == ring)
         try FileManager.default.removeItem(atPath: directory.path + "/keys/ring.json")
-        #expect(isMissing { _ = try store.openExisting(timing: timing) })
-        #expect(isMissing { _ = try store.advance(&ring, now: 2_000) })
-        #expect(isMissing { try store.rotate(&ring, now: 2_000) })
+        #expect(signingFault { try store.openExisting(timing: timing) }?.code == .fileFailed)
+        #expect(signingFault { try store.advance(&ring, now: 2_000) }?.code == .fileFailed)
+        #expect(signingFault { try store.rotate(&ring, now: 2_000) }?.code == .fileFailed)
         #expect(try directory.names(in: "keys") == ["\(ring.signingKey.kid).pem"])
     }
 
@@ -197,9 +184,7 @@ import Testing
 
     @Test func aDirectoryThatCannotBeMadeIsAnError() {
         let lost = KeyRingStore(directory: directory.path + "/no/such/keys")
-        #expect { try lost.open(timing: timing, now: 0) } throws: {
-            ($0 as? SigningError)?.code == .fileFailed
-        }
+        #expect(signingFault { try lost.open(timing: timing, now: 0) }?.code == .fileFailed)
     }
 
     @Test func aRotationThatCannotBeWrittenLeavesTheRingAlone() throws {

@@ -78,9 +78,8 @@ import WidgetModel
         var ring = KeyRing(first: try SigningKey(), timing: Self.timing, now: 0)
         for _ in 1..<KeyRing.keysMax { try ring.rotate(now: 0, newKey: SigningKey()) }
         let full = ring
-        #expect { try ring.rotate(now: 0, newKey: SigningKey()) } throws: {
-            ($0 as? SigningError)?.code == .limitExceeded
-        }
+        let fault = signingFault { try ring.rotate(now: 0, newKey: SigningKey()) }
+        #expect(fault?.code == .limitExceeded)
         #expect(ring == full)
     }
 

@@ -99,13 +99,10 @@ import WidgetModel
             "", "hello", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
             text(try SigningKey().publicKey.pem()), String(repeating: "A", count: 20_000),
         ] {
-            #expect { try SigningKey(pem: bytes(pem)) } throws: {
-                ($0 as? SigningError)?.code == .keyUnsupported
-            }
+            #expect(signingFault { try SigningKey(pem: bytes(pem)) }?.code == .keyUnsupported)
         }
-        #expect { try SigningKey(contentsOf: "/nowhere/key.pem") } throws: {
-            ($0 as? SigningError)?.code == .fileFailed
-        }
+        let missing = signingFault { try SigningKey(contentsOf: "/nowhere/key.pem") }
+        #expect(missing?.code == .fileFailed)
     }
 
     /// TLS on the same thread reads the same queue and would take our failure for its own.

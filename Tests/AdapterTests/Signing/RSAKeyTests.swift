@@ -34,12 +34,7 @@ import WidgetModel
         func refusal(_ changes: JSONObject) -> String? {
             var jwk = Self.jwk
             for member in changes.members { jwk[member.name] = member.value }
-            do throws(SigningError) {
-                _ = try VerificationKey(jwk: jwk)
-                return nil
-            } catch {
-                return error.message
-            }
+            return signingFault { try VerificationKey(jwk: jwk) }?.message
         }
         func number(_ bytes: [UInt8]) -> JSONValue { .string(Base64.url.string(bytes)) }
         let modulus = try #require(Base64.url.decode(Self.jwk["n"]?.stringValue ?? ""))

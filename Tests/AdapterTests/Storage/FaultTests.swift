@@ -28,21 +28,18 @@ import Testing
         try await store.appendChange(seen: seen)
         try await fillDisk(store, true)
         for _ in 0..<2 {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                try await store.gathering(10) {
-                    for job in 0..<10 {
-                        group.addTask {
-                            await #expect {
-                                let size = job == 5 ? 100_000 : 10
-                                try await store.appendChange(
-                                    payload: Data(count: size), seen: seen)
-                            } throws: {
-                                isUnavailable($0)
-                            }
+            try await store.gathering(10) { group in
+                for job in 0..<10 {
+                    group.addTask {
+                        await #expect {
+                            let size = job == 5 ? 100_000 : 10
+                            try await store.appendChange(
+                                payload: Data(count: size), seen: seen)
+                        } throws: {
+                            isUnavailable($0)
                         }
                     }
                 }
-                try await group.waitForAll()
             }
             #expect(store.head == 1)
             #expect(seen.values == [1])
@@ -184,19 +181,16 @@ import Testing
         // An event that is posted again changes nothing, and is accepted.
         #expect(try await store.write(cost: 0) { $0.nextSequence }.value == 21)
         // Within one transaction, jobs that free space succeed and the others fail.
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            try await store.gathering(2) {
-                group.addTask {
-                    await #expect(throws: StoreError.self) { try await store.appendChange() }
-                }
-                group.addTask {
-                    let floor = try await store.write(cost: 0, freesSpace: true) {
-                        try $0.prune(acceptedBefore: 0, keepRows: 5, limit: 100)
-                    }
-                    #expect(floor.value == 15)
-                }
+        try await store.gathering(2) { group in
+            group.addTask {
+                await #expect(throws: StoreError.self) { try await store.appendChange() }
             }
-            try await group.waitForAll()
+            group.addTask {
+                let floor = try await store.write(cost: 0, freesSpace: true) {
+                    try $0.prune(acceptedBefore: 0, keepRows: 5, limit: 100)
+                }
+                #expect(floor.value == 15)
+            }
         }
         #expect(store.floor == 15 && store.figures.failedCommits == 2)
         free.set(1 << 30)

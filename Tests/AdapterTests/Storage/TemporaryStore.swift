@@ -44,20 +44,24 @@ extension SQLiteStore {
     }
 
     /// Keeps the writer busy until `queueing` has queued this number of jobs, which then share one
-    /// transaction.
-    func gathering(_ jobs: Int, _ queueing: () async -> Void) async throws {
-        let entered = Recorder<Bool>()
-        let gate = DispatchSemaphore(value: 0)
-        let blocker = Task {
-            try await self.write(cost: 0) { _ in
-                entered.record(true)
-                gate.wait()
+    /// transaction, and waits for all of them.
+    func gathering(
+        _ jobs: Int, _ queueing: (inout ThrowingTaskGroup<Void, any Error>) async -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let entered = Recorder<Bool>()
+            let gate = DispatchSemaphore(value: 0)
+            group.addTask {
+                _ = try await self.write(cost: 0) { _ in
+                    entered.record(true)
+                    gate.wait()
+                }
             }
+            while entered.values.isEmpty { await Task.yield() }
+            await queueing(&group)
+            while figures.waitingJobs < jobs { await Task.yield() }
+            gate.signal()
+            try await group.waitForAll()
         }
-        while entered.values.isEmpty { await Task.yield() }
-        await queueing()
-        while figures.waitingJobs < jobs { await Task.yield() }
-        gate.signal()
-        _ = try await blocker.value
     }
 }

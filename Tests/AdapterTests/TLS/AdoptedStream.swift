@@ -1,7 +1,6 @@
-import COpenSSL
 import Foundation
 import GatewayTLS
-import Glibc
+import GatewayTestSupport
 import NIOCore
 import NIOPosix
 import Testing
@@ -117,17 +116,5 @@ final class StreamHouse: Sendable {
     func stop() {
         try? streams.onLoop { self.streams.stop() }
         server.stop()
-    }
-}
-
-extension RawClient {
-    /// Ends a client's connection with a reset.
-    static func reset(_ socket: Int32, port: Int) throws {
-        var hard = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(socket, SOL_SOCKET, SO_LINGER, &hard, UInt32(MemoryLayout<linger>.size))
-        // The second descriptor takes the first one's number, so the socket itself is closed.
-        let other = try RawClient.connect(port: port)
-        dup2(other, socket)
-        Glibc.close(other)
     }
 }

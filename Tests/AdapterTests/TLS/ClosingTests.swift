@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
@@ -7,15 +8,17 @@ import Testing
 @testable import GatewayTLS
 
 @Suite(.serialized) struct ClosingTests {
+    private let servers = TestServers()
+
     /// Returns a server that does not echo, one open client and its connection.
     private func connected(
         _ change: (inout TestServer.Options) -> Void = { _ in },
         client: (inout RawClient.Options) -> Void = { _ in }
     ) throws -> (TestServer, RawClient, Connection) {
-        var options = TestServer.Options()
-        options.echoes = false
-        change(&options)
-        let server = try TestServer(nil, options)
+        let server = try servers.start {
+            $0.echoes = false
+            change(&$0)
+        }
         let client = try server.client(client).handshake()
         let connection = try server.connection()
         connection.seen.wait { $0.contains(.open(nil)) }
@@ -25,7 +28,6 @@ import Testing
     @Test(arguments: [true, false])
     func closingSaysGoodbyeAndWaitsForThePeers(halfClosure: Bool) throws {
         let (server, client, connection) = try connected { $0.halfClosure = halfClosure }
-        defer { server.stop() }
         let closed = connection.channel.close()
         #expect(try client.readToGoodbye().isEmpty)
         #expect(connection.channel.isActive)
@@ -39,14 +41,12 @@ import Testing
         let (server, client, connection) = try connected {
             $0.settings.closeTimeout = .milliseconds(50)
         }
-        defer { server.stop() }
         try connection.channel.close().wait()
         #expect(try client.readToGoodbye().isEmpty)
     }
 
     @Test func whatThePeerStillSendsWhileWeCloseIsDropped() throws {
         let (server, client, connection) = try connected()
-        defer { server.stop() }
         let closed = connection.channel.close()
         #expect(try client.readToGoodbye().isEmpty)
         try client.write(pattern(50_000))
@@ -61,7 +61,6 @@ import Testing
             $0.settings.closeTimeout = .milliseconds(1)
             $0.settings.lingerSilence = .hours(1)
         }
-        defer { server.stop() }
         try connection.onLoop { $0.lingersUntil = NIODeadline.now() + .hours(1) }
         try connection.write(pattern(3))
         let closed = connection.channel.close()
@@ -78,7 +77,6 @@ import Testing
         let (server, client, connection) = try connected {
             $0.settings.lingerSilence = .milliseconds(50)
         }
-        defer { server.stop() }
         try connection.onLoop { $0.lingersUntil = NIODeadline.now() + .hours(1) }
         try connection.channel.close().wait()
         #expect(try client.readToGoodbye().isEmpty)
@@ -90,12 +88,11 @@ import Testing
             $0.settings.closeTimeout = .milliseconds(50)
             $0.settings.lingerSilence = .milliseconds(20)
         }
-        defer { server.stop() }
         let wait = isAsked ? TimeAmount.hours(1) : .milliseconds(100)
         try connection.onLoop { $0.lingersUntil = NIODeadline.now() + wait }
         let closed = connection.channel.close()
         if isAsked { connection.channel.close(promise: nil) }
-        #expect(throws: RawClient.Failed.self) {
+        #expect(throws: TestFailure.self) {
             while true { try client.write(pattern(1_000)) }
         }
         try closed.wait()
@@ -103,7 +100,6 @@ import Testing
 
     @Test func thePeersGoodbyeLeavesOurHalfOpen() throws {
         let (server, client, connection) = try connected()
-        defer { server.stop() }
         try client.write(pattern(500))
         client.sayGoodbye()
         connection.seen.wait { $0.contains(.inputClosed) }
@@ -122,7 +118,6 @@ import Testing
 
     @Test func withoutHalfClosureThePeersGoodbyeIsAnsweredAndEnds() throws {
         let (server, client, connection) = try connected { $0.halfClosure = false }
-        defer { server.stop() }
         client.sayGoodbye()
         #expect(try client.readToGoodbye().isEmpty)
         connection.seen.wait { $0.contains(.inactive) }
@@ -132,7 +127,6 @@ import Testing
 
     @Test func anEndWithoutGoodbyeIsMarked() throws {
         let (server, client, connection) = try connected()
-        defer { server.stop() }
         try client.write(pattern(100))
         client.shutdownSending()
         connection.seen.wait { $0.contains(.inputClosed) }
@@ -146,14 +140,7 @@ import Testing
     @Test(arguments: [true, false])
     func aResetEndsTheConnection(halfClosure: Bool) throws {
         let (server, client, connection) = try connected { $0.halfClosure = halfClosure }
-        defer { server.stop() }
-        var hard = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(
-            client.socket, SOL_SOCKET, SO_LINGER, &hard, UInt32(MemoryLayout<linger>.size))
-        // The second descriptor takes the first one's number, so the socket itself is closed.
-        let other = try RawClient.connect(port: server.port)
-        dup2(other, client.socket)
-        Glibc.close(other)
+        try RawClient.reset(client.socket, port: server.port)
         connection.seen.wait { $0.contains(.inactive) }
         #expect(try connection.onLoop { $0.inputTruncated })
         #expect(throws: (any Error).self) { try connection.write([1]) }
@@ -161,7 +148,6 @@ import Testing
 
     @Test func closingOurHalfLeavesThePeersOpen() throws {
         let (server, client, connection) = try connected()
-        defer { server.stop() }
         try connection.write(pattern(70))
         try connection.channel.close(mode: .output).wait()
         #expect(try client.readToGoodbye() == pattern(70))
@@ -180,7 +166,6 @@ import Testing
     func whatIsQueuedLeavesBeforeTheClose(peerEnds: Int, mode: CloseMode) throws {
         let (server, client, connection) = try connected(
             { $0.sendBuffer = 8192 }, client: { $0.receiveBuffer = 4096 })
-        defer { server.stop() }
         if peerEnds == 1 { client.sayGoodbye() }
         if peerEnds == 2 { client.shutdownSending() }
         if peerEnds > 0 { connection.seen.wait { $0.contains(.inputClosed) } }
@@ -199,10 +184,8 @@ import Testing
 
     @Test func aPeerThatBreaksTheProtocolGetsAnAlert() throws {
         let (server, client, connection) = try connected()
-        defer { server.stop() }
-        let noise: [UInt8] = [23, 3, 3, 0, 40] + pattern(40)
-        _ = Glibc.send(client.socket, noise, noise.count, 0)
-        let error = #expect(throws: RawClient.Failed.self) { try client.readToGoodbye() }
+        try client.sendPlain([23, 3, 3, 0, 40] + pattern(40))
+        let error = #expect(throws: TestFailure.self) { try client.readToGoodbye() }
         #expect(error?.description.contains("bad record mac") == true)
         shutdown(client.socket, Int32(SHUT_RDWR))
         connection.seen.wait { $0.contains(.inactive) }
@@ -213,12 +196,11 @@ import Testing
     /// A client that rejects what it got has violated nothing.
     @Test func aPeerThatSendsAnAlertIsNotCounted() throws {
         let (server, client, connection) = try connected()
-        defer { server.stop() }
         try connection.onLoop { tls in
             let noise = ByteBuffer(bytes: [23, 3, 3, 0, 40] + pattern(40))
             tls.context?.writeAndFlush(NIOAny(noise), promise: nil)
         }
-        #expect(throws: RawClient.Failed.self) { try client.read(1) }
+        #expect(throws: TestFailure.self) { try client.read(1) }
         connection.seen.wait { $0.contains(.failed(.truncated)) }
         #expect(server.counters.snapshot().connectionsEnded.values.allSatisfy { $0 == 0 })
     }

@@ -1,3 +1,4 @@
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
@@ -6,6 +7,8 @@ import Testing
 
 /// The number of connections in total and by source address.
 @Suite(.serialized) struct ConnectionLimitTests {
+    private let servers = TestServers()
+
     private func address(_ bytes: [UInt8], family: Int32) -> SourceAddress {
         let head = withUnsafeBytes(of: sa_family_t(family)) { Array($0) }
         return (head + bytes).withUnsafeBytes { SourceAddress($0) }
@@ -68,11 +71,10 @@ import Testing
     /// Beyond the limit in total connections wait, and it is said why.
     @Test func moreConnectionsInTotalWait() throws {
         let said = Record<[ConnectionRefusal]>([])
-        var options = TestServer.Options()
-        options.connectionsMax = 1
-        options.settings.onRefusal = { refusal, _ in said.change { $0.append(refusal) } }
-        let server = try TestServer(nil, options)
-        defer { server.stop() }
+        let server = try servers.start {
+            $0.connectionsMax = 1
+            $0.settings.onRefusal = { refusal, _ in said.change { $0.append(refusal) } }
+        }
         let first = try server.client().handshake()
         let second = try server.client()
         said.wait("it is full") { !$0.isEmpty }
@@ -89,23 +91,40 @@ import Testing
     /// Beyond the limit a connection is closed before TLS; streams count until they end.
     @Test func moreConnectionsFromOneAddressAreClosed() throws {
         let said = Record<[SourceAddress?]>([])
-        let house = try StreamHouse {
+        let house = try servers.house {
             $0.connectionsPerAddressMax = 2
             $0.settings.onRefusal = { _, address in said.change { $0.append(address) } }
         }
-        defer { house.stop() }
         let (first, stream) = try house.stream(0)
         let (second, connection) = try house.connect(1)
         house.server.waitForAccepted(2)
-        #expect(throws: RawClient.Failed.self) { try house.server.client().handshake() }
+        #expect(throws: TestFailure.self) { try house.server.client().handshake() }
         #expect(house.server.counters.snapshot().connectionsRefused[.address] == 1)
         said.wait("it is said") { $0 == [SourceAddress(ip: [127, 0, 0, 1])] }
         try stream.close()
         house.server.waitForAccepted(1)
         let (third, _) = try house.connect(2)
         house.server.waitForAccepted(2)
-        #expect(throws: RawClient.Failed.self) { try house.server.client().handshake() }
+        #expect(throws: TestFailure.self) { try house.server.client().handshake() }
         try connection.onLoop { _ in connection.channel.close(promise: nil) }
         for client in [first, second, third] { client.shutdownSending() }
+    }
+}
+
+@Suite struct SourceAddressTests {
+    @Test(arguments: [
+        ("192.0.2.1", "192.0.2.1"), ("0.0.0.0", "0.0.0.0"), ("255.255.255.255", "255.255.255.255"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::1", "0:0:0:0::/64"),
+    ])
+    func `an address has a text for a log`(_ address: String, _ text: String) throws {
+        let source = try SocketAddress(ipAddress: address, port: 1).withSockAddr {
+            SourceAddress(UnsafeRawBufferPointer(start: $0, count: $1))
+        }
+        #expect(source.description == text)
+    }
+
+    @Test func `an unknown address has a text, too`() {
+        #expect("\(SourceAddress.unknown)" == "unknown")
     }
 }

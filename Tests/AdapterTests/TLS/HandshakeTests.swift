@@ -2,15 +2,15 @@ import COpenSSL
 import Foundation
 import GatewayTLS
 import GatewayTestSupport
-import Glibc
 import NIOCore
 import Testing
 
 @Suite(.serialized) struct HandshakeTests {
+    private let servers = TestServers()
+
     @Test(arguments: [(TLS1_2_VERSION, "TLSv1.2"), (TLS1_3_VERSION, "TLSv1.3")])
     func bytesGoBothWays(version: Int32, name: String) throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client { $0.version = version }
         try client.handshake()
         #expect(client.version == name)
@@ -28,8 +28,7 @@ import Testing
         (["http/1.1", "h2"], "h2"), (["h2"], "h2"), (["spdy/3", "http/1.1"], "http/1.1"),
     ])
     func theServerPicksTheProtocolItPrefers(offered: [String], expected: String) throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client { $0.protocols = offered }.handshake()
         #expect(client.alpn == expected)
         let connection = try server.connection()
@@ -39,27 +38,24 @@ import Testing
 
     /// The context is one for a listener that speaks HTTP/2.
     @Test func aListenerWithoutHTTP2DoesNotChooseIt() throws {
-        let server = try TestServer { $0.settings.offersHTTP2 = false }
-        defer { server.stop() }
+        let server = try servers.start { $0.settings.offersHTTP2 = false }
         let both = try server.client { $0.protocols = ["h2", "http/1.1"] }.handshake()
         #expect(both.alpn == "http/1.1")
         let new = try server.client { $0.protocols = ["h2"] }
-        #expect(throws: RawClient.Failed.self) { try new.handshake() }
+        #expect(throws: TestFailure.self) { try new.handshake() }
         server.waitForCounts("a refusal") { $0.handshakesFailed[.alpn] == 1 }
     }
 
     @Test func aClientWithoutCommonProtocolIsRefused() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client { $0.protocols = ["spdy/3"] }
-        let error = #expect(throws: RawClient.Failed.self) { try client.handshake() }
+        let error = #expect(throws: TestFailure.self) { try client.handshake() }
         #expect(error?.description.contains("no application protocol") == true)
         server.waitForCounts("a refusal") { $0.handshakesFailed[.alpn] == 1 }
     }
 
     @Test func theServersOrderOfSuitesWins() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client {
             $0.suites = "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256"
         }.handshake()
@@ -67,35 +63,31 @@ import Testing
     }
 
     @Test func suitesCanBeLimited() throws {
-        let server = try TestServer(
+        let server = try servers.start(
             TestServer.context { $0.suites = ["TLS_AES_256_GCM_SHA384"] })
-        defer { server.stop() }
         #expect(try server.client().handshake().cipher == "TLS_AES_256_GCM_SHA384")
         let refused = try server.client { $0.suites = "TLS_AES_128_GCM_SHA256" }
-        #expect(throws: RawClient.Failed.self) { try refused.handshake() }
+        #expect(throws: TestFailure.self) { try refused.handshake() }
     }
 
     @Test(arguments: [TLS1_VERSION, TLS1_1_VERSION])
     func anOlderVersionGetsTheVersionAlert(version: Int32) throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client {
             $0.version = version
             $0.weakest = true
         }
-        let error = #expect(throws: RawClient.Failed.self) { try client.handshake() }
+        let error = #expect(throws: TestFailure.self) { try client.handshake() }
         #expect(error?.description.contains("protocol version") == true)
         server.waitForCounts("a refusal") { $0.handshakesFailed[.version] == 1 }
     }
 
     @Test func plainHTTPGetsAnAlertAndTheEnd() throws {
-        let server = try TestServer()
-        defer { server.stop() }
-        let socket = try RawClient.connect(port: server.port)
-        let request = Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
-        _ = Glibc.send(socket, request, request.count, 0)
-        #expect(RawClient.readPlain(socket) == [21, 3, 1, 0, 2, 2, 10])
-        Glibc.close(socket)
+        let server = try servers.start()
+        let client = try RawClient(port: server.port, nil)
+        client.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(client.readUntil().bytes == [21, 3, 1, 0, 2, 2, 10])
+        client.shutdownSending()
         server.waitForNobody()
         #expect(server.counters.snapshot().handshakesFailed[.plainHTTP] == 1)
         #expect(server.connections.now.isEmpty)
@@ -111,45 +103,38 @@ import Testing
             [20, 3, 3, 0, 1, 1], [21, 3, 3, 0, 2, 2, 40], [23, 3, 3, 0, 1, 0],
         ] as [[UInt8]])
     func noiseIsRefusedOnce(noise: [UInt8]) throws {
-        let server = try TestServer()
-        defer { server.stop() }
-        let socket = try RawClient.connect(port: server.port)
-        _ = Glibc.send(socket, noise, noise.count, 0)
-        #expect(RawClient.readPlain(socket).count <= 7, "an alert at most")
-        Glibc.close(socket)
+        let server = try servers.start()
+        let client = try RawClient(port: server.port, nil)
+        client.send(noise)
+        #expect(client.readUntil().bytes.count <= 7, "an alert at most")
+        client.shutdownSending()
         server.waitForNobody()
         #expect(server.counters.snapshot().handshakesFailed.values.reduce(0, +) == 1)
     }
 
     /// A rejected peer is disconnected at the deadline, whatever it sends until then.
     @Test func whoIsRefusedAndStaysIsClosed() throws {
-        let server = try TestServer { $0.settings.closeTimeout = .milliseconds(50) }
-        defer { server.stop() }
-        let socket = try RawClient.connect(port: server.port)
-        _ = Glibc.send(socket, pattern(100, seed: 5), 100, 0)
-        _ = RawClient.readPlain(socket)
-        server.waitForNobody()
-        Glibc.close(socket)
+        let server = try servers.start { $0.settings.closeTimeout = .milliseconds(50) }
+        let client = try RawClient(port: server.port, nil)
+        client.send(pattern(100, seed: 5))
+        _ = client.readUntil()
+        withExtendedLifetime(client) { server.waitForNobody() }
         #expect(server.counters.snapshot().handshakesFailed.values.reduce(0, +) == 1)
     }
 
     @Test func aHandshakeThatStallsIsClosedAtItsDeadline() throws {
-        let server = try TestServer { $0.settings.handshakeTimeout = .milliseconds(80) }
-        defer { server.stop() }
-        let silent = try RawClient.connect(port: server.port)
-        let partial = try RawClient.connect(port: server.port)
-        _ = Glibc.send(partial, [UInt8]([22, 3, 1, 2, 0, 1, 0]), 7, 0)
-        #expect(RawClient.readPlain(silent).isEmpty)
-        #expect(RawClient.readPlain(partial).isEmpty)
-        Glibc.close(silent)
-        Glibc.close(partial)
+        let server = try servers.start { $0.settings.handshakeTimeout = .milliseconds(80) }
+        let silent = try RawClient(port: server.port, nil)
+        let partial = try RawClient(port: server.port, nil)
+        partial.send([22, 3, 1, 2, 0, 1, 0])
+        #expect(silent.readUntil().bytes.isEmpty)
+        #expect(partial.readUntil().bytes.isEmpty)
         server.waitForNobody()
         #expect(server.counters.snapshot().handshakesFailed[.timeout] == 2)
     }
 
     @Test func theDeadlineOfADoneHandshakeIsForgotten() throws {
-        let server = try TestServer { $0.settings.handshakeTimeout = .milliseconds(150) }
-        defer { server.stop() }
+        let server = try servers.start { $0.settings.handshakeTimeout = .milliseconds(150) }
         var done: RawClient?
         try blockUntil("a handshake ends in time") {
             done = try? server.client().handshake()
@@ -158,21 +143,17 @@ import Testing
         }
         let client = try #require(done)
         // A second connection that stalls proves that the deadline's time has passed.
-        let silent = try RawClient.connect(port: server.port)
-        #expect(RawClient.readPlain(silent).isEmpty)
-        Glibc.close(silent)
+        #expect(try RawClient(port: server.port, nil).readUntil().bytes.isEmpty)
         try client.write([1])
         #expect(try client.read(1) == [1])
     }
 
     @Test func aPeerThatLeavesDuringTheHandshakeIsCounted() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         for isReset in [false, true] {
-            let socket = try RawClient.connect(port: server.port)
-            _ = Glibc.send(socket, [UInt8]([22, 3, 1]), 3, 0)
-            if isReset { try RawClient.reset(socket, port: server.port) }
-            Glibc.close(socket)
+            let client = try RawClient(port: server.port, nil)
+            client.send([22, 3, 1])
+            if isReset { try RawClient.reset(client.socket, port: server.port) }
         }
         // The reset opens one more connection, which also ends during the handshake.
         server.waitForCounts("three that left") { $0.handshakesFailed[.other] == 3 }
@@ -180,12 +161,11 @@ import Testing
     }
 
     @Test func withoutAutomaticReadingRecordsAreReadWhenAskedFor() throws {
-        let server = try TestServer {
+        let server = try servers.start {
             $0.autoRead = false
             $0.readBytes = 100
             $0.echoes = false
         }
-        defer { server.stop() }
         let client = try server.client().handshake()
         let connection = try server.connection()
         connection.seen.wait { $0.contains(.open(nil)) }
@@ -198,8 +178,7 @@ import Testing
     }
 
     @Test func aCommandLineClientVerifiesTheChain() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let text = try TestCertificate.openssl([
             "s_client", "-connect", "127.0.0.1:\(server.port)", "-CAfile", Certificates.made.ca,
             "-verify_return_error", "-verify_ip", "127.0.0.1", "-alpn", "h2",
@@ -209,11 +188,10 @@ import Testing
     }
 
     @Test func renegotiationIsRefused() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client { $0.version = TLS1_2_VERSION }.handshake()
         SSL_renegotiate(client.ssl)
-        #expect(throws: RawClient.Failed.self) {
+        #expect(throws: TestFailure.self) {
             try client.handshake()
             _ = try client.read(1)
         }

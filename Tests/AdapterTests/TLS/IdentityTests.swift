@@ -1,15 +1,16 @@
 import COpenSSL
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Testing
 
 @Suite(.serialized) struct IdentityTests {
+    private let servers = TestServers()
     private let made = Certificates.made
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func aTicketResumesASession(version: Int32) throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let session = try sessionOfOneConnection(server, version)
         defer { SSL_SESSION_free(session) }
         let second = try server.client {
@@ -26,8 +27,7 @@ import Testing
     }
 
     @Test func aNewContextTakesNoOldTickets() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let session = try sessionOfOneConnection(server, TLS1_3_VERSION)
         defer { SSL_SESSION_free(session) }
         server.identity.replace(with: try TestServer.context())
@@ -47,8 +47,7 @@ import Testing
     }
 
     @Test func aNewCertificateLeavesConnectionsAlone() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let first = try server.client().handshake()
         #expect(first.serverName == "/CN=server")
         // With a choice of protocols, which is made from the context's own list.
@@ -71,11 +70,10 @@ import Testing
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func theURIsOfAClientCertificateAreRead(version: Int32) throws {
-        let server = try TestServer(
+        let server = try servers.start(
             TestServer.context {
                 $0.clientCertificates = .required(authorities: .file(made.ca))
             })
-        defer { server.stop() }
         let uris = ["spiffe://test/backend", "urn:example:second"]
         let client = try server.client {
             $0.version = version
@@ -98,11 +96,10 @@ import Testing
     }
 
     @Test func aRequiredCertificateMustBeThereAndTrusted() throws {
-        let server = try TestServer(
+        let server = try servers.start(
             TestServer.context {
                 $0.clientCertificates = .required(authorities: .file(made.ca))
             })
-        defer { server.stop() }
         let bare = try server.client()
         let stranger = try server.client {
             $0.certificate = (made.stranger, made.strangerKey)
@@ -110,7 +107,7 @@ import Testing
         for client in [bare, stranger] {
             // A TLS 1.3 client finishes before the server has checked the certificate, and learns
             // of it when it reads.
-            #expect(throws: RawClient.Failed.self) {
+            #expect(throws: TestFailure.self) {
                 try client.handshake()
                 _ = try client.read(1)
             }
@@ -120,11 +117,10 @@ import Testing
     }
 
     @Test func anOptionalCertificateMayBeMissingButNotWrong() throws {
-        let server = try TestServer(
+        let server = try servers.start(
             TestServer.context {
                 $0.clientCertificates = .optional(authorities: .file(made.ca))
             })
-        defer { server.stop() }
         let bare = try server.client().handshake()
         try bare.write([1])
         #expect(try bare.read(1) == [1])
@@ -136,7 +132,7 @@ import Testing
         #expect(try known.read(1) == [1])
         #expect(try server.connection(1).onLoop { $0.peerCertificateURIs }.count == 2)
         let stranger = try server.client { $0.certificate = (made.stranger, made.strangerKey) }
-        #expect(throws: RawClient.Failed.self) {
+        #expect(throws: TestFailure.self) {
             try stranger.handshake()
             _ = try stranger.read(1)
         }
@@ -146,12 +142,11 @@ import Testing
     func `a revoked client certificate is refused`(version: Int32) throws {
         let lists = try made.revocationLists()
         func isAccepted(_ list: String) throws -> Bool {
-            let server = try TestServer(
+            let server = try servers.start(
                 TestServer.context {
                     $0.clientCertificates = .optional(authorities: .file(made.ca))
                     $0.revocationLists = .file(list)
                 })
-            defer { server.stop() }
             // Whoever has no certificate is not concerned.
             let bare = try server.client { $0.version = version }.handshake()
             try bare.write([1])
@@ -184,11 +179,104 @@ import Testing
     }
 
     @Test func aClientThatRefusesOurCertificateIsCounted() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client()
         SSL_set_verify(client.ssl, SSL_VERIFY_PEER, nil)
-        #expect(throws: RawClient.Failed.self) { try client.handshake() }
+        #expect(throws: TestFailure.self) { try client.handshake() }
         server.waitForCounts("a refusal") { $0.handshakesFailed[.certificate] == 1 }
+    }
+}
+
+@Suite struct ContextTests {
+    private let made = Certificates.made
+
+    private func fault(
+        _ chain: PEMSource, _ key: PEMSource,
+        _ change: (inout TLSContextSettings) -> Void = { _ in }
+    ) -> TLSError? {
+        var settings = TLSContextSettings()
+        change(&settings)
+        do {
+            _ = try TLSContext(certificateChain: chain, privateKey: key, settings: settings)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func aMissingFileIsNamed() {
+        let missing = made.directory + "/missing.pem"
+        let certificate = fault(.file(missing), .file(made.serverKey))
+        #expect(certificate?.code == .fileUnreadable)
+        #expect(certificate?.message.contains(missing) == true)
+        #expect(fault(.file(made.server), .file(missing))?.code == .fileUnreadable)
+    }
+
+    @Test func aDirectoryIsNoFile() {
+        #expect(
+            fault(.file(made.directory), .file(made.serverKey))?.code == .fileUnreadable)
+    }
+
+    @Test func somethingElseThanPEMIsNamed() throws {
+        let path = made.directory + "/noise.pem"
+        try "not PEM".write(toFile: path, atomically: true, encoding: .utf8)
+        let certificate = fault(.file(path), .file(made.serverKey))
+        #expect(certificate?.code == .notPEM)
+        #expect(certificate?.message.contains(path) == true)
+        let key = fault(.file(made.server), .file(path))
+        #expect(key?.code == .notPEM)
+        #expect(key?.message.contains(path) == true)
+        #expect(fault(.text(""), .file(made.serverKey))?.code == .notPEM)
+        // A key in place of the certificate, and the other way round.
+        #expect(fault(.file(made.serverKey), .file(made.serverKey))?.code == .notPEM)
+        #expect(fault(.file(made.server), .file(made.server))?.code == .notPEM)
+    }
+
+    @Test func aDamagedChainIsRefusedWhole() throws {
+        let good = try String(contentsOfFile: made.server, encoding: .utf8)
+        let bad = good + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        #expect(fault(.text(bad), .file(made.serverKey))?.code == .notPEM)
+    }
+
+    @Test func aKeyOfAnotherCertificateIsRefusedByName() {
+        let error = fault(.file(made.server), .file(made.otherKey))
+        #expect(error?.code == .keyMismatch)
+        #expect(error?.message.contains(made.otherKey) == true)
+        #expect(error?.message.contains(made.server) == true)
+    }
+
+    @Test func aKeyWithPassphraseIsRefusedWithoutAsking() {
+        let error = fault(.file(made.server), .file(made.sealedKey))
+        #expect(error?.code == .notPEM)
+        #expect(error?.message.contains("passphrase") == true)
+    }
+
+    @Test func unknownSuitesAndProtocolsAreRefused() {
+        let (chain, key) = (PEMSource.file(made.server), PEMSource.file(made.serverKey))
+        #expect(fault(chain, key) { $0.suites = [] }?.code == .invalidSettings)
+        #expect(fault(chain, key) { $0.suites = ["TLS_NONE"] }?.code == .invalidSettings)
+        #expect(fault(chain, key) { $0.suitesTLS12 = ["NONE"] }?.code == .invalidSettings)
+        #expect(fault(chain, key) { $0.applicationProtocols = [] }?.code == .invalidSettings)
+        #expect(fault(chain, key) { $0.applicationProtocols = [""] }?.code == .invalidSettings)
+        let long = String(repeating: "x", count: 256)
+        #expect(fault(chain, key) { $0.applicationProtocols = [long] }?.code == .invalidSettings)
+        #expect(
+            fault(chain, key) { $0.clientCertificates = .required(authorities: .file("none")) }?
+                .code == .fileUnreadable)
+    }
+
+    @Test func textInMemoryWorksAndTheEndOfTheCertificateIsTold() throws {
+        let context = try TLSContext(
+            certificateChain: .text(String(contentsOfFile: made.server, encoding: .utf8)),
+            privateKey: .text(String(contentsOfFile: made.serverKey, encoding: .utf8)))
+        let days = context.notAfter.timeIntervalSinceNow / 86_400
+        #expect(days > 9.9 && days < 10.1)
+        // The time in the certificate: in whole seconds, and always the same.
+        let said = try TestCertificate.openssl([
+            "x509", "-enddate", "-noout", "-in", made.server, "-dateopt", "iso_8601",
+        ])
+        let ends = context.notAfter.ISO8601Format().replacing("T", with: " ")
+        #expect(said.contains("notAfter=\(ends)"))
+        #expect(context.applicationProtocols == ["h2", "http/1.1"])
     }
 }

@@ -1,4 +1,5 @@
 import COpenSSL
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
@@ -7,6 +8,7 @@ import Testing
 
 /// Connections of proxies that state the addresses of their clients.
 @Suite(.serialized) struct ProxyTests {
+    private let servers = TestServers()
     private let reasons = Record<[String]>([])
 
     /// A server that trusts a proxy at 127.0.0.1, unless told otherwise.
@@ -14,15 +16,15 @@ import Testing
         trusts: [UInt8] = [127, 0, 0, 1], by proxyProtocol: ProxyProtocol = .proxyV2,
         _ change: (inout TestServer.Options) -> Void = { _ in }
     ) throws -> TestServer {
-        var options = TestServer.Options()
-        options.waits = true
-        options.echoes = false
-        options.settings.proxyProtocol = { $0.elementsEqual(trusts) ? proxyProtocol : nil }
-        options.settings.onHandshakeFailure = { [reasons] source, _, reason in
-            reasons.change { $0.append("\(source): \(reason)") }
+        try servers.start {
+            $0.waits = true
+            $0.echoes = false
+            $0.settings.proxyProtocol = { $0.elementsEqual(trusts) ? proxyProtocol : nil }
+            $0.settings.onHandshakeFailure = { [reasons] source, _, reason in
+                reasons.change { $0.append("\(source): \(reason)") }
+            }
+            change(&$0)
         }
-        change(&options)
-        return try TestServer(nil, options)
     }
 
     private func address(_ connection: Connection) throws -> String {
@@ -32,7 +34,6 @@ import Testing
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func `the client's address counts`(version: Int32) throws {
         let server = try server()
-        defer { server.stop() }
         let headers = [
             (ProxyHeaderTests.tcp4(), "192.0.2.1"),
             (ProxyHeaderTests.tcp6([4, 0, 1, 0]), "2001:db8:707:707::/64"),
@@ -50,7 +51,6 @@ import Testing
 
     @Test func `the header may come in any pieces, and with the client's first bytes`() throws {
         let server = try server()
-        defer { server.stop() }
         let header = ProxyHeaderTests.tcp4([4, 0, 2, 0, 0])
         let slow = try server.client()
         for byte in header {
@@ -72,17 +72,14 @@ import Testing
 
     @Test func `a trusted proxy that sends no header, or a broken one, is closed`() throws {
         let server = try server()
-        defer { server.stop() }
-        #expect(throws: RawClient.Failed.self) { try server.client().handshake() }
+        #expect(throws: TestFailure.self) { try server.client().handshake() }
         reasons.wait { $0 == ["127.0.0.1: the proxy sent no PROXY header of version 2"] }
         for bytes in [
             Array("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n".utf8),
             ProxyHeaderTests.header(0x41, []), ProxyHeaderTests.tcp4([1]),
         ] {
-            let socket = try RawClient.connect(port: server.port)
-            #expect(Glibc.send(socket, bytes, bytes.count, 0) == bytes.count)
-            #expect(RawClient.readPlain(socket).isEmpty)
-            Glibc.close(socket)
+            let client = try RawClient(port: server.port, preamble: bytes, nil)
+            #expect(client.readUntil().bytes.isEmpty)
         }
         reasons.wait { $0.count == 4 }
         #expect(reasons.now[1].contains("version 1"))
@@ -98,10 +95,9 @@ import Testing
             // The client connects from 127.0.0.1.
             let trusted: [UInt8] = [127, 0, 0, proxyProtocol == .proxyV2 ? 2 : 1]
             let server = try server(trusts: trusted, by: proxyProtocol)
-            defer { server.stop() }
             let client = try server.client()
             try client.sendPlain(ProxyHeaderTests.tcp4())
-            #expect(throws: RawClient.Failed.self) { try client.handshake() }
+            #expect(throws: TestFailure.self) { try client.handshake() }
             let honest = try server.client().handshake()
             try honest.write([1])
             #expect(try address(server.connection()) == "127.0.0.1")
@@ -112,12 +108,9 @@ import Testing
 
     @Test func `a silent proxy is closed at the deadline of the handshake`() throws {
         let server = try server { $0.settings.handshakeTimeout = .milliseconds(60) }
-        defer { server.stop() }
         for header in [[], Array(ProxyHeaderTests.tcp4().prefix(20)), ProxyHeaderTests.tcp4()] {
-            let socket = try RawClient.connect(port: server.port)
-            #expect(Glibc.send(socket, header, header.count, 0) == header.count)
-            #expect(RawClient.readPlain(socket).isEmpty)
-            Glibc.close(socket)
+            let client = try RawClient(port: server.port, preamble: header, nil)
+            #expect(client.readUntil().bytes.isEmpty)
         }
         server.waitForNobody()
         #expect(server.counters.snapshot().handshakesFailed[.timeout] == 3)
@@ -125,15 +118,13 @@ import Testing
 
     @Test func `a health check that connects and leaves is not reported`() throws {
         let server = try server()
-        defer { server.stop() }
-        Glibc.close(try RawClient.connect(port: server.port))
+        _ = try RawClient(port: server.port, nil)
         server.waitForCounts("the check") { $0.handshakesFailed[.other] == 1 }
         #expect(reasons.now.isEmpty)
     }
 
     @Test func `connections are limited by the client's address, not by the proxy's`() throws {
         let server = try server { $0.connectionsPerAddressMax = 2 }
-        defer { server.stop() }
         func client(_ last: UInt8) throws -> RawClient {
             var header = ProxyHeaderTests.tcp4()
             header[19] = last
@@ -144,7 +135,7 @@ import Testing
         var held: [RawClient] = []
         for last: UInt8 in [1, 1, 2, 2, 3] { held.append(try client(last).handshake()) }
         let refused = try client(1)
-        #expect(throws: RawClient.Failed.self) { try refused.handshake() }
+        #expect(throws: TestFailure.self) { try refused.handshake() }
         #expect(server.counters.snapshot().connectionsRefused[.address] == 1)
         for client in held { client.sayGoodbye() }
         for client in held { client.shutdownSending() }
@@ -155,7 +146,6 @@ import Testing
 
     @Test func `a proxy that speaks HTTP is no single address`() throws {
         let server = try server(by: .forwarded) { $0.connectionsPerAddressMax = 1 }
-        defer { server.stop() }
         let clients = try (0..<3).map { _ in try server.client().handshake() }
         try clients[2].write([1])
         #expect(try address(server.connection()) == "127.0.0.1")

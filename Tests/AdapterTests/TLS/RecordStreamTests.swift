@@ -9,17 +9,17 @@ import Testing
 
 /// Streams whose records the gateway makes itself, with OpenSSL on the other side.
 @Suite(.serialized) struct RecordStreamTests {
+    private let servers = TestServers()
     private static let suites = [
         "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256",
     ]
 
     /// Thousands of records in both directions, while the keys of both sides change.
     @Test(arguments: suites) func everyRecordArrives(suite: String) throws {
-        let house = try StreamHouse {
+        let house = try servers.house {
             $0.settings.recordsPerKeyMax = 97
             $0.settings.readerInput = .unlimited
         }
-        defer { house.stop() }
         let (client, stream) = try house.stream { $0.suites = suite }
         #expect(client.cipher == suite)
         #expect(try !stream.keepsOpenSSL)
@@ -43,8 +43,7 @@ import Testing
 
     /// Whatever both sides sent before, the record numbers continue from there.
     @Test(arguments: suites) func theRecordsBeforeAreCounted(suite: String) throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         for round in 0..<12 {
             let (client, connection) = try house.connect(round) { $0.suites = suite }
             for place in 0..<round {
@@ -67,8 +66,7 @@ import Testing
     }
 
     @Test func aResumedSessionAndItsSuccessorToo() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         var session: OpaquePointer?
         for round in 0..<4 {
             let (client, stream) = try house.stream(round) { $0.session = session }
@@ -90,8 +88,7 @@ import Testing
         let context = try TestServer.context {
             $0.clientCertificates = .required(authorities: .file(made.ca))
         }
-        let house = try StreamHouse(context)
-        defer { house.stop() }
+        let house = try servers.house(context)
         let (client, stream) = try house.stream {
             $0.certificate = (made.client, made.clientKey)
         }
@@ -102,8 +99,7 @@ import Testing
 
     /// Only OpenSSL can continue when keys have changed or a record has begun.
     @Test func whatCannotBeTakenOverStaysWithOpenSSL() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (changed, changing) = try house.connect(0)
         #expect(SSL_key_update(changed.ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
         try changed.write([1])
@@ -132,8 +128,7 @@ import Testing
 
     /// Nothing of a record is pending in OpenSSL when exactly its header has come.
     @Test(arguments: [1, 4, 5, 6]) func aBegunRecordStaysWithOpenSSL(count: Int) throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, connection) = try house.connect()
         let record = try client.withheld { try client.write(pattern(100)) }
         try client.sendPlain(Array(record[..<count]))
@@ -155,8 +150,7 @@ import Testing
 
     /// Records of our own are as long as they may be without the extension.
     @Test func aPeerThatWantsShortRecordsStaysWithOpenSSL() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream {
             $0.fragmentLength = UInt8(TLSEXT_max_fragment_length_512)
         }
@@ -169,8 +163,7 @@ import Testing
     @Test func uncountedRecordsStayWithOpenSSL() throws {
         let context = try TestServer.context()
         SSL_CTX_set_msg_callback(context.pointer, nil)
-        let house = try StreamHouse(context)
-        defer { house.stop() }
+        let house = try servers.house(context)
         let (client, connection) = try house.connect()
         let stream = try #require(try house.adopt(connection))
         #expect(try stream.keepsOpenSSL)
@@ -180,8 +173,7 @@ import Testing
 
     /// Records cut into pieces, several in one piece, and pieces of one byte.
     @Test func recordsMayComeInPieces() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream()
         var one: Int32 = 1
         setsockopt(client.socket, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
@@ -216,11 +208,10 @@ import Testing
         ([21, 3, 3, 0, 2, 1, 0], "unexpected message"),
         (Array("GET / HTTP/1.1\r\n\r\n".utf8), "unexpected message"),
     ]) func aViolationIsNamed(bytes: [UInt8], reason: String) throws {
-        let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
-        defer { house.stop() }
+        let house = try servers.house { $0.settings.closeTimeout = .milliseconds(50) }
         let (client, stream) = try house.stream()
         try client.sendPlain(bytes)
-        let error = #expect(throws: RawClient.Failed.self) { try client.read(1) }
+        let error = #expect(throws: TestFailure.self) { try client.read(1) }
         #expect(error?.description.contains(reason) == true, "\(String(describing: error))")
         stream.news.wait { $0 == [.inputClosed] }
         #expect(try stream.send([1]) == .refused)
@@ -252,8 +243,7 @@ import Testing
             ),
         ] as [([(RecordContent, [UInt8])], End)])
     func whatAReaderSaysEndsItsStream(records: [(RecordContent, [UInt8])], end: End) throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let sealing = try SealingClient(house.server)
         let connection = try house.server.connection()
         connection.seen.wait { $0.first == .open(nil) }
@@ -277,8 +267,7 @@ import Testing
 
     /// A record that is changed, repeated or omitted.
     @Test func aReplayIsNoRecord() throws {
-        let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
-        defer { house.stop() }
+        let house = try servers.house { $0.settings.closeTimeout = .milliseconds(50) }
         for attack in 0..<3 {
             let (client, stream) = try house.stream(attack)
             let first = try client.withheld { try client.write([1]) }
@@ -289,7 +278,7 @@ import Testing
             default:
                 try client.sendPlain(first + second.dropLast() + [second[second.count - 1] ^ 1])
             }
-            let error = #expect(throws: RawClient.Failed.self) { try client.read(1) }
+            let error = #expect(throws: TestFailure.self) { try client.read(1) }
             #expect(error?.description.contains("bad record mac") == true)
             stream.news.wait { $0 == [.inputClosed] }
         }

@@ -1,4 +1,5 @@
 import COpenSSL
+import GatewayTestSupport
 import Testing
 
 @testable import GatewayTLS
@@ -18,8 +19,9 @@ final class SealingClient {
         }
         let cipher = try #require(RecordCipher())
         let expander = try #require(HKDFExpander())
-        TrafficSecrets.observe(SSL_get_SSL_CTX(client.ssl))
-        let secrets = try #require(TrafficSecrets.attach(to: client.ssl))
+        let ssl = try #require(client.ssl)
+        TrafficSecrets.observe(SSL_get_SSL_CTX(ssl))
+        let secrets = try #require(TrafficSecrets.attach(to: ssl))
         try client.handshake()
         let keys = TrafficKeys(secret: secrets.pointee.client.bytes, recordNumber: 0)
         var layer = RecordLayer(suite: .aes128GCM, sending: keys, receiving: keys)
@@ -32,7 +34,7 @@ final class SealingClient {
     }
 
     deinit {
-        TrafficSecrets.detach(from: client.ssl)
+        if let ssl = client.ssl { TrafficSecrets.detach(from: ssl) }
         TrafficSecrets.free(secrets)
     }
 

@@ -1,6 +1,7 @@
 import COpenSSL
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import NIOPosix
@@ -8,11 +9,13 @@ import Testing
 
 /// Connections that left their channels.
 @Suite(.serialized) struct StreamTests {
+    private let servers = TestServers()
+
     private func slow(
         _ change: (inout TestServer.Options) -> Void = { _ in }
     ) throws -> (StreamHouse, RawClient, AdoptedStream) {
         // Small buffers on both sides: otherwise the kernel accepts a lot.
-        let house = try StreamHouse {
+        let house = try servers.house {
             $0.settings.streamSendBufferBytes = 4096
             change(&$0)
         }
@@ -22,8 +25,7 @@ import Testing
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func aStreamOutlivesItsChannel(version: Int32) throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, connection) = try house.connect { $0.version = version }
         try connection.write(pattern(300))
         let before = house.server.counters.snapshot()
@@ -46,15 +48,14 @@ import Testing
 
     /// The channel's descriptor number is reused while the stream lives.
     @Test func everyStreamReachesItsOwnReader() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         var all: [(RawClient, AdoptedStream)] = []
         for index in 0..<40 {
             all.append(try house.stream(index))
             if index % 3 == 2 {
                 let (client, stream) = all.removeFirst()
                 try stream.close()
-                #expect(throws: RawClient.Failed.self) { try client.read(1) }
+                #expect(throws: TestFailure.self) { try client.read(1) }
             }
             for (place, (client, stream)) in all.enumerated() {
                 let bytes = pattern(100 + place, seed: index * 50 + place)
@@ -66,8 +67,7 @@ import Testing
     }
 
     @Test func onlyAQuietOpenConnectionOfHTTP1CanLeave() throws {
-        let house = try StreamHouse { $0.sendBuffer = 4096 }
-        defer { house.stop() }
+        let house = try servers.house { $0.sendBuffer = 4096 }
         let (client, connection) = try house.connect()
         #expect(try house.adopt(connection)?.send([1]) == .sent)
         #expect(try client.read(1) == [1])
@@ -95,7 +95,6 @@ import Testing
 
     @Test func whileTheSocketIsFullEverythingQueuesInOrder() throws {
         let (house, client, stream) = try slow()
-        defer { house.stop() }
         var expected: [UInt8] = []
         var answers: [StreamWrite] = []
         var round = 0
@@ -118,7 +117,6 @@ import Testing
 
     @Test func everyAnswerOfAStalledReaderIsTrue() throws {
         let (house, client, stream) = try slow()
-        defer { house.stop() }
         // Draining and filling again, many times: each byte arrives once.
         var expected: [UInt8] = []
         var answers: [StreamWrite] = []
@@ -140,7 +138,6 @@ import Testing
 
     @Test func aQueueHasAnEnd() throws {
         let (house, client, stream) = try slow { $0.settings.queuedBytesMax = 20_000 }
-        defer { house.stop() }
         var expected: [UInt8] = []
         var last = StreamWrite.sent
         var round = 0
@@ -157,26 +154,21 @@ import Testing
 
     /// Streams and channels of one loop share the memory that OpenSSL reads from and writes to.
     @Test func failingConnectionsLeaveOthersAlone() throws {
-        let house = try StreamHouse {
+        let house = try servers.house {
             $0.echoes = true
             $0.settings.closeTimeout = .milliseconds(50)
         }
-        defer { house.stop() }
         let (talker, _) = try house.connect(0)
         let good = try (1...8).map { try house.stream($0) }
         for round in 0..<40 {
             let accepted = house.server.connections.now.count
-            let socket = try RawClient.connect(port: house.server.port)
+            let plain = try RawClient(port: house.server.port, nil)
             switch round % 5 {
-            case 0:
-                let bytes = Array("GET / HTTP/1.1\r\n\r\n".utf8)
-                _ = Glibc.send(socket, bytes, bytes.count, 0)
-            case 1:
-                let bytes = pattern(300, seed: round)
-                _ = Glibc.send(socket, bytes, bytes.count, 0)
+            case 0: plain.send("GET / HTTP/1.1\r\n\r\n")
+            case 1: plain.send(pattern(300, seed: round))
             case 2:
                 let bad = try house.server.client { $0.protocols = ["spdy/3"] }
-                #expect(throws: RawClient.Failed.self) { try bad.handshake() }
+                #expect(throws: TestFailure.self) { try bad.handshake() }
             case 3:
                 let bad = try house.server.client().handshake()
                 try breakProtocol(bad)
@@ -194,21 +186,19 @@ import Testing
                 #expect(try stream.send(pushed) == .sent)
                 #expect(try client.read(pushed.count) == pushed)
             }
-            Glibc.close(socket)
+            withExtendedLifetime(plain) {}
         }
     }
 
     /// Sends an invalid record, and expects an alert.
     private func breakProtocol(_ client: RawClient) throws {
-        let noise: [UInt8] = [23, 3, 3, 0, 60] + pattern(60)
-        _ = Glibc.send(client.socket, noise, noise.count, 0)
-        let error = #expect(throws: RawClient.Failed.self) { try client.read(1) }
+        try client.sendPlain([23, 3, 3, 0, 60] + pattern(60))
+        let error = #expect(throws: TestFailure.self) { try client.read(1) }
         #expect(error?.description.contains("bad record mac") == true)
     }
 
     @Test func whatAReaderSaysIsDropped() throws {
-        let house = try StreamHouse { $0.settings.readerInput = .unlimited }
-        defer { house.stop() }
+        let house = try servers.house { $0.settings.readerInput = .unlimited }
         let (client, connection) = try house.connect()
         let stream = try #require(try house.adopt(connection))
         for round in 0..<20 {
@@ -221,8 +211,7 @@ import Testing
     }
 
     @Test func aKeyUpdateIsAnsweredAndGoesUnnoticed() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream { $0.version = TLS1_3_VERSION }
         for round in 0..<20 {
             #expect(SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1)
@@ -234,11 +223,10 @@ import Testing
     }
 
     @Test func aPeerThatDemandsAnswersAndReadsNoneIsClosed() throws {
-        let house = try StreamHouse {
+        let house = try servers.house {
             $0.settings.streamSendBufferBytes = 4096
             $0.settings.readerInput = .unlimited
         }
-        defer { house.stop() }
         let (client, stream) = try house.stream {
             $0.version = TLS1_3_VERSION
             $0.receiveBuffer = 2048
@@ -257,8 +245,7 @@ import Testing
     }
 
     @Test func anEndIsSaidAndWaitsForThePeers() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream()
         #expect(try stream.send(pattern(10)) == .sent)
         try stream.end(pattern(20, seed: 1))
@@ -274,8 +261,7 @@ import Testing
     }
 
     @Test func aPeerThatDoesNotEndIsNotWaitedForLong() throws {
-        let house = try StreamHouse { $0.settings.closeTimeout = .milliseconds(50) }
-        defer { house.stop() }
+        let house = try servers.house { $0.settings.closeTimeout = .milliseconds(50) }
         let held = try (0..<3).map { try house.stream($0) }
         for (_, stream) in held { try stream.end() }
         try house.streams.loop.flatSubmit { house.streams.emptied() }.wait()
@@ -284,7 +270,6 @@ import Testing
 
     @Test func whatIsQueuedLeavesBeforeTheEnd() throws {
         let (house, client, stream) = try slow()
-        defer { house.stop() }
         var expected: [UInt8] = []
         while try stream.queuedBytes < 50_000 {
             let bytes = pattern(1500, seed: expected.count)
@@ -296,8 +281,7 @@ import Testing
     }
 
     @Test func aPeersGoodbyeEndsTheStream() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream()
         client.sayGoodbye()
         #expect(try client.readToGoodbye().isEmpty)
@@ -308,8 +292,7 @@ import Testing
     }
 
     @Test func theEndOfTCPEndsTheStream() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream()
         client.shutdownSending()
         stream.news.wait { $0 == [.inputClosed] }
@@ -318,8 +301,7 @@ import Testing
     }
 
     @Test func aResetEndsTheStream() throws {
-        let house = try StreamHouse()
-        defer { house.stop() }
+        let house = try servers.house()
         let (client, stream) = try house.stream()
         // The loop is busy while the reset arrives, so that `send` is the first to notice it.
         let (socket, port) = (client.socket, house.server.port)
@@ -341,7 +323,7 @@ import Testing
         try house.streams.onLoop { house.streams.stop() }
         #expect(try house.streams.countNow == 0)
         for (index, (client, stream)) in held.enumerated() where index > 0 {
-            #expect(throws: RawClient.Failed.self) { try client.read(1) }
+            #expect(throws: TestFailure.self) { try client.read(1) }
             #expect(try stream.send([1]) == .refused)
         }
     }

@@ -1,26 +1,28 @@
 import COpenSSL
 import Foundation
 import GatewayTLS
+import GatewayTestSupport
 import Glibc
 import NIOCore
 import Testing
 
 /// Connections between their first byte and their first request.
 @Suite(.serialized) struct TLSAcceptorTests {
+    private let servers = TestServers()
+
     private func server(_ change: (inout TestServer.Options) -> Void = { _ in }) throws
         -> TestServer
     {
-        var options = TestServer.Options()
-        options.waits = true
-        options.echoes = false
-        change(&options)
-        return try TestServer(nil, options)
+        try servers.start {
+            $0.waits = true
+            $0.echoes = false
+            change(&$0)
+        }
     }
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func aConnectionIsHandedOnWithItsFirstBytes(version: Int32) throws {
         let server = try server()
-        defer { server.stop() }
         let client = try server.client { $0.version = version }.handshake()
         server.waitForCounts("the handshake") { $0.handshakesFull == 1 }
         #expect(server.connections.now.isEmpty)
@@ -38,7 +40,6 @@ import Testing
     /// A reader that vanishes between two heartbeats, 15 s, is noticed within a minute.
     @Test func `the kernel ends a connection whose peer acknowledges nothing for 40 s`() throws {
         let server = try server()
-        defer { server.stop() }
         let client = try server.client().handshake()
         try client.write(pattern(1))
         let channel = try server.connection().channel
@@ -50,7 +51,6 @@ import Testing
     /// lost.
     @Test func theFirstBytesMayComeInAnyPieces() throws {
         let server = try server()
-        defer { server.stop() }
         for (index, sizes) in [[1], [7, 100], [64, 3, 1000], [10_000]].enumerated() {
             let client = try server.client().handshake()
             try client.writeInPieces(pattern(3_000, seed: index), sizes: sizes)
@@ -62,7 +62,6 @@ import Testing
 
     @Test func theEndMayComeWithTheFirstBytes() throws {
         let server = try server()
-        defer { server.stop() }
         let client = try server.client().handshake()
         let last = try client.withheld {
             try client.write(pattern(300))
@@ -79,7 +78,6 @@ import Testing
 
     @Test func whoSaysNothingIsToldGoodbyeAtTheDeadline() throws {
         let server = try server { $0.settings.firstRequestTimeout = .milliseconds(60) }
-        defer { server.stop() }
         let client = try server.client().handshake()
         #expect(try client.readToGoodbye().isEmpty)
         client.sayGoodbye()
@@ -91,7 +89,6 @@ import Testing
 
     @Test func aPeerThatSaysGoodbyeAtOnceIsAnswered() throws {
         let server = try server()
-        defer { server.stop() }
         let client = try server.client().handshake()
         client.sayGoodbye()
         #expect(try client.readToGoodbye().isEmpty)
@@ -106,7 +103,6 @@ import Testing
 
     @Test func aPeerThatEndsItsSideWithoutAWordIsToldGoodbye() throws {
         let server = try server()
-        defer { server.stop() }
         let client = try server.client().handshake()
         client.shutdownSending()
         #expect(try client.readToGoodbye().isEmpty)
@@ -117,10 +113,9 @@ import Testing
 
     @Test func aPeerThatBreaksTheProtocolBeforeItAsksGetsAnAlert() throws {
         let server = try server()
-        defer { server.stop() }
         let client = try server.client().handshake()
         try client.sendPlain([23, 3, 3, 0, 40] + pattern(40))
-        let error = #expect(throws: RawClient.Failed.self) { try client.readToGoodbye() }
+        let error = #expect(throws: TestFailure.self) { try client.readToGoodbye() }
         #expect(error?.description.contains("bad record mac") == true)
         shutdown(client.socket, Int32(SHUT_RDWR))
         server.waitForNobody()
@@ -131,7 +126,6 @@ import Testing
     /// bytes are handed on once it reads.
     @Test func whatThePeerDoesNotTakeIsWaitedFor() throws {
         let server = try server { $0.settings.arrivalInput = .unlimited }
-        defer { server.stop() }
         let client = try server.client {
             $0.version = TLS1_3_VERSION
             $0.receiveBuffer = 2_048
@@ -148,7 +142,6 @@ import Testing
 
     @Test func noMoreAreAcceptedThanThereMayBe() throws {
         let server = try server { $0.connectionsMax = 2 }
-        defer { server.stop() }
         let first = try server.client().handshake()
         let second = try server.client().handshake()
         try first.write([1])
@@ -167,26 +160,24 @@ import Testing
 
     @Test func stoppingEndsInOrderWhatHasNoWishYet() throws {
         let server = try server { $0.threads = 2 }
-        defer { server.stop() }
         let served = try server.client().handshake()
         try served.write([1])
         try server.connection().received.wait { $0 == [1] }
         let waiting = try server.client().handshake()
-        let silent = try RawClient.connect(port: server.port)
+        let silent = try RawClient(port: server.port, nil)
         server.waitForAccepted(3)
         let heard = Record<Bool>(false)
         let descriptor = waiting.socket
         Thread.detachNewThread {
             // The client ends its side once it has read the server's end.
-            _ = RawClient.readPlain(descriptor)
+            RawClient.drain(descriptor)
             shutdown(descriptor, Int32(SHUT_WR))
             heard.change { $0 = true }
         }
         server.stopArrivals()
         heard.wait("the server's end") { $0 }
-        #expect(RawClient.readPlain(silent).isEmpty)
-        Glibc.close(silent)
-        #expect(throws: RawClient.Failed.self) { try RawClient.connect(port: server.port) }
+        #expect(silent.readUntil().bytes.isEmpty)
+        #expect(throws: TestFailure.self) { try RawClient(port: server.port, nil) }
         // A connection that was handed on continues.
         try served.write([2])
         try server.connection().received.wait { $0 == [1, 2] }
@@ -194,7 +185,6 @@ import Testing
 
     @Test func aPortThatIsTakenIsAnError() throws {
         let server = try server()
-        defer { server.stop() }
         let error = #expect(throws: IOError.self) {
             try ListeningSocket(host: "127.0.0.1", port: server.port)
         }
@@ -207,9 +197,9 @@ import Testing
             try ListeningSocket(host: "127.0.0.1", port: socket.port).listen()
         }
         #expect(error?.errnoCode == EADDRINUSE)
-        #expect(throws: RawClient.Failed.self) { try RawClient.connect(port: socket.port) }
+        #expect(throws: TestFailure.self) { try RawClient(port: socket.port, nil) }
         try socket.listen()
-        Glibc.close(try RawClient.connect(port: socket.port))
+        _ = try RawClient(port: socket.port, nil)
     }
 
     @Test func bothFamiliesOfAddressesAreListenedAt() throws {

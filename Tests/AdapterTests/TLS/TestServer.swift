@@ -182,7 +182,7 @@ final class TestServer: Sendable {
     let port: Int
     private let arrivals: TLSAcceptor
 
-    init(_ context: TLSContext? = nil, _ options: Options = Options()) throws {
+    init(_ context: TLSContext? = nil, _ options: Options) throws {
         let identity = TLSIdentity(try context ?? Self.context())
         let connections = Record<[Connection]>([])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
@@ -197,12 +197,6 @@ final class TestServer: Sendable {
         (port, self.group, self.identity) = (socket.port, group, identity)
         self.counters = options.settings.counters
         self.connections = connections
-    }
-
-    convenience init(_ change: (inout Options) -> Void) throws {
-        var options = Options()
-        change(&options)
-        try self.init(nil, options)
     }
 
     private static func start(
@@ -313,6 +307,31 @@ final class TestServer: Sendable {
         }
         stopArrivals()
         try? group.syncShutdownGracefully()
+    }
+}
+
+/// The servers of a test, which end with it.
+final class TestServers {
+    private var stops: [() -> Void] = []
+
+    deinit { for stop in stops { stop() } }
+
+    func start(
+        _ context: TLSContext? = nil, _ change: (inout TestServer.Options) -> Void = { _ in }
+    ) throws -> TestServer {
+        var options = TestServer.Options()
+        change(&options)
+        let server = try TestServer(context, options)
+        stops.append { server.stop() }
+        return server
+    }
+
+    func house(
+        _ context: TLSContext? = nil, _ change: (inout TestServer.Options) -> Void = { _ in }
+    ) throws -> StreamHouse {
+        let house = try StreamHouse(context, change)
+        stops.append { house.stop() }
+        return house
     }
 }
 

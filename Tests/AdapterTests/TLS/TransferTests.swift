@@ -7,10 +7,11 @@ import NIOCore
 import Testing
 
 @Suite(.serialized) struct TransferTests {
+    private let servers = TestServers()
+
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func aLotGoesBothWaysInOddPieces(version: Int32) throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client { $0.version = version }.handshake()
         let all = pattern(3_000_000)
         var start = 0
@@ -25,8 +26,7 @@ import Testing
     }
 
     @Test func twoLoopsShareAContextWhileItIsReplaced() throws {
-        let server = try TestServer { $0.threads = 2 }
-        defer { server.stop() }
+        let server = try servers.start { $0.threads = 2 }
         let failures = Record<[String]>([])
         DispatchQueue.concurrentPerform(iterations: 8) { worker in
             do {
@@ -52,8 +52,7 @@ import Testing
     }
 
     @Test func recordsCutAnywhereArrive() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client().handshake()
         let bytes = pattern(40_000)
         try client.writeInPieces(bytes, sizes: [1, 4, 5, 6, 1000, 16_401, 2, 333])
@@ -63,8 +62,7 @@ import Testing
     }
 
     @Test func whatOneFlushCoversIsJoinedIntoOneRecord() throws {
-        let server = try TestServer { $0.echoes = false }
-        defer { server.stop() }
+        let server = try servers.start { $0.echoes = false }
         let client = try server.client().handshake()
         let connection = try server.connection()
         connection.seen.wait { $0.contains(.open(nil)) }
@@ -99,8 +97,7 @@ import Testing
     }
 
     @Test func emptyWritesSucceedAndSendNothing() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client().handshake()
         let connection = try server.connection()
         connection.seen.wait { $0.contains(.open(nil)) }
@@ -110,8 +107,7 @@ import Testing
     }
 
     @Test func aKeyUpdateIsAnsweredAndGoesUnnoticed() throws {
-        let server = try TestServer()
-        defer { server.stop() }
+        let server = try servers.start()
         let client = try server.client { $0.version = TLS1_3_VERSION }.handshake()
         for round in 0..<20 {
             #expect(SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1)
@@ -121,12 +117,11 @@ import Testing
     }
 
     @Test func aPeerThatDemandsAnswersAndReadsNoneIsClosed() throws {
-        let server = try TestServer {
+        let server = try servers.start {
             $0.sendBuffer = 4096
             $0.settings.closeTimeout = .milliseconds(100)
             $0.settings.emptyRecords = .unlimited
         }
-        defer { server.stop() }
         let client = try server.client {
             $0.version = TLS1_3_VERSION
             $0.receiveBuffer = 2048
@@ -148,23 +143,12 @@ extension RawClient {
     func writeInPieces(_ bytes: [UInt8], sizes: [Int]) throws {
         var on: Int32 = 1
         setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &on, UInt32(MemoryLayout<Int32>.size))
-        let memory = BIO_new(BIO_s_mem())
-        let ordinary = SSL_get_wbio(ssl)
-        BIO_up_ref(ordinary)
-        SSL_set0_wbio(ssl, memory)
-        try write(bytes)
-        var ciphertext = [UInt8](repeating: 0, count: bytes.count + 10_000)
-        let count = Int(BIO_read(memory, &ciphertext, Int32(ciphertext.count)))
-        SSL_set0_wbio(ssl, ordinary)
-        var start = 0
+        var rest = try withheld { try write(bytes) }[...]
         var round = 0
-        while start < count {
-            let size = min(sizes[round % sizes.count], count - start)
-            let piece = Array(ciphertext[start..<start + size])
-            guard uninterrupted({ Glibc.send(socket, piece, size, 0) }) == size else {
-                throw Failed(description: "errno \(errno)")
-            }
-            start += size
+        while !rest.isEmpty {
+            let piece = rest.prefix(sizes[round % sizes.count])
+            try sendPlain(Array(piece))
+            rest = rest.dropFirst(piece.count)
             round += 1
         }
     }

@@ -87,8 +87,7 @@ import WidgetModel
         let hook = DeliveryAddress.webhook(url: "https://hook.example")
         var small = try SmallPushScheduler(
             device(delivery: [hook], activities: [Self.activity(token: nil)]))
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         #expect(Set(order.sorts) == [.timelines, .activity(id: "one")] && order.activity == nil)
         #expect(words(order.content) == "k(a=1), A.activity(=one)")
     }
@@ -96,8 +95,7 @@ import WidgetModel
     @Test func `pushes to an activity go out one after another, each later than the last`() throws {
         let record = Self.client([Self.activity()])
         var small = try SmallPushScheduler(record)
-        try small.change("1")
-        let first = try #require(small.orders().first)
+        let first = try small.order(changing: "1")
         #expect(small.scheduler.stamp(first, wall: 500) == 500)
         try small.change("1")
         small.scheduler.contentArrived(first.number, now: small.now)
@@ -125,8 +123,7 @@ import WidgetModel
     @Test func `after its end nothing is pushed to an activity`() throws {
         let record = Self.client([Self.activity()])
         var small = try SmallPushScheduler(record)
-        try small.change("1")
-        let refused = try #require(small.orders().first)
+        let refused = try small.order(changing: "1")
         try small.finish(refused, result: .apns(.retry(.atOnce)), ends: true)
         let order = try #require(small.orders().first)
         try small.finish(order, result: .apns(.delivered), ends: true)
@@ -147,8 +144,7 @@ import WidgetModel
         for kinds in [nil, ["A"]] as [Set<String>?] {
             small.scheduler.streamOpened(key, kinds: kinds, resuming: small.head, now: small.now)
         }
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         #expect(order.cause == .noStream)
         small.scheduler.polled(key, now: small.now)
         small.acknowledge()
@@ -216,8 +212,7 @@ import WidgetModel
     @Test func `where a source has nothing to say a change is settled and costs nothing`() throws {
         let record = Self.client([Self.activity()])
         var small = try SmallPushScheduler(record)
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         func left() -> Int? {
             small.scheduler.addresses(of: key, now: small.now).first?.savings?.left
         }
@@ -242,8 +237,7 @@ import WidgetModel
         }
         var priorities: [Int?] = []
         for urgency in [Urgency.low, .normal, .high] {
-            try small.change("1", urgency: urgency)
-            let order = try #require(small.orders().first)
+            let order = try small.order(changing: "1", urgency: urgency)
             priorities.append(order.activity?.priority)
             try small.finish(order)
         }
@@ -456,8 +450,7 @@ import WidgetModel
 
     @Test func `a question that was not asked says nothing of the source`() throws {
         var small = try Self.many(1)
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         try small.finish(order, result: .notSent)
         #expect(small.scheduler.sources.isEmpty && small.scheduler.queue.questionsUnderWay == 0)
         small.wait(1_000)

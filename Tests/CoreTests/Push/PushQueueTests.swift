@@ -79,8 +79,7 @@ import WidgetModel
 
     @Test func `what the gateway did not send stays due, and says nothing of the host`() throws {
         var small = try Self.scheduler(1)
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         try small.finish(order, result: .notSent)
         #expect(small.orders().isEmpty)
         #expect(
@@ -96,8 +95,7 @@ import WidgetModel
 
     @Test func `a client that registers again waits once`() throws {
         var small = try Self.scheduler(2) { $0.webhooksPerHost = 1 }
-        try small.change("1", urgency: .high)
-        let first = try #require(small.orders().first)
+        let first = try small.order(changing: "1", urgency: .high)
         for _ in 0..<10 {
             for number in 0..<2 { Self.register("slow-\(number)", Self.slow, in: &small) }
         }

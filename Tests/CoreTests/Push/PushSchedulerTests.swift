@@ -43,8 +43,7 @@ import WidgetModel
 
     @Test func `what is acknowledged before its push is accepted did not need it`() throws {
         var small = try SmallPushScheduler(device())
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         #expect(order.cause == .noStream)
         #expect(small.scheduler.addresses(of: key, now: small.now).map(\.cause) == [.noStream])
         small.scheduler.acknowledged(key, upTo: small.head - 1, now: small.now)
@@ -147,8 +146,7 @@ import WidgetModel
             delivery: [apns(), apns("aa", "background")], recommendations: [set],
             confirmed: ["k": 1])
         small.register(record)
-        try small.change(entity: "F")
-        let order = try #require(small.orders().first)
+        let order = try small.order(entity: "F")
         #expect(order.address == apns("aa", "background") && order.sorts == [.recommendations])
         #expect(words(order.content) == "k.recommendations")
         try small.finish(order)
@@ -187,8 +185,7 @@ import WidgetModel
     {
         var small = try SmallPushScheduler(
             device(["1", "2"], delivery: [.webhook(url: "https://hook.example")]))
-        try small.change("1")
-        let first = try #require(small.orders().first)
+        let first = try small.order(changing: "1")
         #expect(first.sorts == [.timelines])
         try small.finish(first, .status(500))
         small.wait(5_000)
@@ -207,8 +204,7 @@ import WidgetModel
     @Test func `a webhook that is gone is not asked until it is registered again`() throws {
         let hook = DeliveryAddress.webhook(url: "https://hook.example")
         var small = try SmallPushScheduler(device(delivery: [hook]))
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         try small.finish(order, .status(410))
         guard case .disabled(key, hook, .gone) = small.scheduler.takeActions().first else {
             Issue.record("not disabled")

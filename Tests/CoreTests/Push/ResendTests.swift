@@ -47,8 +47,7 @@ import WidgetModel
 
     @Test func `what was taken is not said again by itself`() throws {
         var small = try SmallPushScheduler(device(delivery: [hook]))
-        try small.change("1")
-        let first = try #require(small.orders().first)
+        let first = try small.order(changing: "1")
         try small.finish(first, .status(500))
         let again = try resend(&small)
         #expect(again.message == first.message)
@@ -76,8 +75,7 @@ import WidgetModel
         try small.change("1")
         try small.finish(small.orders().first, .status(204))
         small.acknowledge()
-        try small.change("2")
-        let last = try #require(small.orders().first)
+        let last = try small.order(changing: "2")
         try small.finish(last, .status(204))
         small.acknowledge()
         let again = try resend(&small)

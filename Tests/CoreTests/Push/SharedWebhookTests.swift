@@ -34,8 +34,7 @@ import WidgetModel
         #expect(order.sorts == [.timelines, .control(id: "control-1")])
         try small.finish(order, .status(204))
         #expect(small.orders().isEmpty)
-        try small.change(entity: "F")
-        let second = try #require(small.orders().first)
+        let second = try small.order(entity: "F")
         #expect(words(second.content) == "k.recommendations")
         // It fails for all categories, and is tried again once.
         try small.finish(second, .status(500))
@@ -81,8 +80,7 @@ import WidgetModel
 
     @Test func `a resend says all of it, once`() throws {
         var small = try SmallPushScheduler(client([hook, apns()]))
-        try small.change("1")
-        let order = try #require(small.orders().first)
+        let order = try small.order(changing: "1")
         try small.finish(order, .status(204))
         let key = ClientKey(app: "app", client: "device")
         #expect(small.scheduler.resend(key, channel: .webhook, now: small.now) == .pushing(1))

@@ -74,6 +74,15 @@ struct SmallPushScheduler {
         apply(.change(decision, cause: nil), urgency: urgency)
     }
 
+    /// Makes something stale, and returns the first push.
+    mutating func order(
+        changing id: String? = nil, entity: String = "E", urgency: Urgency = .normal
+    ) throws -> DuePush {
+        try change(id, entity: entity, urgency: urgency)
+        let order = orders().first
+        return try #require(order)
+    }
+
     /// Starts an activity that shows the item `1` on the clients of an account.
     mutating func start(
         _ id: String, type: String = "A", account: String = "42", urgency: Urgency = .normal,

@@ -303,8 +303,7 @@ import WidgetModel
         let began = small.scheduler.stamp(order, wall: 4_000)
         try small.finish(order)
         small.register(Self.client(activities: [Self.own]))
-        try small.change("1")
-        let update = try #require(small.orders().first)
+        let update = try small.order(changing: "1")
         #expect(small.scheduler.stamp(update, wall: 400) > began)
     }
 

@@ -14,13 +14,6 @@ import WidgetModel
 @Suite struct ChangeLogTests {
     private let clock = HeldClock()
 
-    private func fixture(_ body: (StreamFixture) async throws -> Void) async throws {
-        let fixture = try StreamFixture(clock: clock.gateway)
-        try await fixture.putCatalog()
-        try await body(fixture)
-        try await fixture.stop()
-    }
-
     private func event(_ id: String, health: String = "1") -> CloudEvent {
         CloudEvent(
             source: "test", id: id,
@@ -28,7 +21,7 @@ import WidgetModel
     }
 
     @Test func `entries are accepted at the time of the clock`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             let accepted = clock.wall
             let first = try await fixture.change("Character", "panda")
             clock.advance(to: clock.now + 5_000)
@@ -43,7 +36,7 @@ import WidgetModel
 
     /// Every loop adopts them, behind the entries that they follow from, and answers as before.
     @Test(.timeLimit(.minutes(30))) func `versions are sealed once for all loops`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             for animal in ["panda", "owl", "fox"] {
                 _ = try await fixture.change("Character", animal)
             }
@@ -61,7 +54,7 @@ import WidgetModel
     }
 
     @Test func `an event counts once, in a post and after it`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             let changes = fixture.engine.changes
             let outcome = try await changes.post(
                 [event("a"), event("b"), event("a")], app: StreamFixture.app)
@@ -72,7 +65,7 @@ import WidgetModel
     }
 
     @Test func `a post with another event's id is refused whole`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             let changes = fixture.engine.changes
             _ = try await changes.post([event("a")], app: StreamFixture.app)
             for post in [
@@ -88,7 +81,7 @@ import WidgetModel
     }
 
     @Test func `changes and reloads of an unknown app are refused`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             let changes = fixture.engine.changes
             for refused in [
                 { _ = try await changes.post([self.event("a")], app: "other") },
@@ -102,7 +95,7 @@ import WidgetModel
     }
 
     @Test func `a catalog is put under a condition and once`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             let changes = fixture.engine.changes
             let body = Array(StreamFixture.catalog.utf8)
             let catalog = try Catalog(
@@ -121,7 +114,7 @@ import WidgetModel
     @Test func `an app that is removed has nothing, and its next catalog is a first one`()
         async throws
     {
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             try await fixture.register("phone")
             let removal = try await fixture.engine.log.removeApp(StreamFixture.app)
             #expect((removal.sequence, removal.clients) == (2, 1))
@@ -136,7 +129,7 @@ import WidgetModel
     /// A disk fails the transaction like this after the catalog was staged.
     @Test func `a catalog whose transaction fails is not in force for the next job`() async throws {
         struct Full: Error {}
-        try await fixture { fixture in
+        try await StreamFixture.running([], clock: clock.gateway) { fixture, _ in
             let catalogs = fixture.engine.catalogs
             await #expect(throws: Full.self) {
                 try await fixture.engine.log.write(for: .gateway, cost: 1) {

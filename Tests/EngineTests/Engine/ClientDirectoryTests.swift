@@ -15,16 +15,8 @@ import WidgetModel
     private let clock = HeldClock()
     private let key = StreamFixture.key("phone")
 
-    private func fixture(_ body: (StreamFixture) async throws -> Void) async throws {
-        let fixture = try StreamFixture(clock: clock.gateway)
-        try await fixture.putCatalog()
-        try await fixture.register("phone")
-        try await body(fixture)
-        try await fixture.stop()
-    }
-
     @Test func `a registration keeps when it began and when it was addressed`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let (clients, registry) = (fixture.engine.clients, fixture.engine.registry)
             let addressed = clock.wall
             try await fixture.change("Character", "panda")
@@ -44,7 +36,7 @@ import WidgetModel
     }
 
     @Test func `clients are erased by an attribute, in portions`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             try await fixture.register("tablet", account: "7")
             let clients = fixture.engine.clients
             let erased = try await clients.erase(
@@ -58,7 +50,7 @@ import WidgetModel
     }
 
     @Test func `only a backend registers webhooks, and a client keeps those`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let clients = fixture.engine.clients
             let webhook: JSONValue = [
                 "delivery": [["type": "webhook", "url": "https://a.test/hook"]]
@@ -76,7 +68,7 @@ import WidgetModel
     }
 
     @Test func `only a backend registers webhooks of controls`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let clients = fixture.engine.clients
             let webhook: JSONValue = [
                 "controls": [
@@ -108,7 +100,7 @@ import WidgetModel
                 ["app": "app", "widgets": [], "activities": .array(activities)], app: "app",
                 limits: Limits())
         }
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let clients = fixture.engine.clients
             let bad = try catalog("https://a.test/", "https://10.0.0.1/", "https://u@a.test/")
             #expect(
@@ -140,7 +132,7 @@ import WidgetModel
     }
 
     @Test func `a client has a budget of new push addresses`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let clients = fixture.engine.clients
             let client = Registrar.client(vouched: [:])
             _ = try await clients.register(key, Self.controls(0..<64), by: client)
@@ -180,7 +172,7 @@ import WidgetModel
     @Test func `a webhook that can never be requested is a fault, unless it is registered`()
         async throws
     {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let clients = fixture.engine.clients
             let webhook: JSONValue = [
                 "delivery": [
@@ -204,7 +196,7 @@ import WidgetModel
     }
 
     @Test func `a rebuild is measured from the change to its report`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let sequence = try await fixture.change("Character", "panda")
             clock.advance(to: clock.now + 7_000)
             let name = TimelineID("detail", ["character": .single("panda")])
@@ -219,7 +211,7 @@ import WidgetModel
     }
 
     @Test func `only registered clients acknowledge`() async throws {
-        try await fixture { fixture in
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
             let error = await #expect(throws: EngineError.self) {
                 try await fixture.engine.clients.acknowledge(
                     StreamFixture.key("other"), at: 1, in: fixture.cursors.epoch,

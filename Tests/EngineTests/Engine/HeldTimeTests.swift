@@ -12,12 +12,12 @@ import WidgetModel
 /// The loops and the explainer without a process, with a clock that stands still.
 @Suite struct HeldTimeTests {
     private let clock = HeldClock()
+    private static let windowed = StreamFixture.catalog.replacing(
+        "kind: detail", with: "kind: detail\n    collapse: 60s")
 
     @Test func `a collapse window ends when the clock says so`() async throws {
         let fixture = try StreamFixture(clock: clock.gateway)
-        let windowed = "kind: detail\n    collapse: 60s"
-        try await fixture.putCatalog(
-            StreamFixture.catalog.replacing("kind: detail", with: windowed))
+        try await fixture.putCatalog(Self.windowed)
         let cursor = try await fixture.register("phone")
         let reader = try await fixture.open(try fixture.admit("phone", since: cursor))
         let shard = fixture.loops.all[0]
@@ -37,9 +37,7 @@ import WidgetModel
         async throws
     {
         let fixture = try StreamFixture(clock: clock.gateway)
-        let windowed = "kind: detail\n    collapse: 60s"
-        try await fixture.putCatalog(
-            StreamFixture.catalog.replacing("kind: detail", with: windowed))
+        try await fixture.putCatalog(Self.windowed)
         let cursor = try await fixture.register("phone")
         try await fixture.register("tablet", character: "owl")
         let phone = try await fixture.open(try fixture.admit("phone", since: cursor))
@@ -183,11 +181,5 @@ import WidgetModel
         ) { true }
         #expect(tallies.map(\.holders) == [1])
         try await fixture.stop()
-    }
-}
-
-extension String {
-    fileprivate func replacing(_ text: String, with other: String) -> String {
-        split(separator: text, omittingEmptySubsequences: false).joined(separator: other)
     }
 }

@@ -13,31 +13,10 @@ import WidgetModel
 /// Connections of the ports for operators and probes: answers that are streams, and peers that send
 /// no request, do not read or do not end.
 @Suite struct OperatorPortTests {
-    /// Keeps writes, like a socket whose peer does not read, unless it accepts everything.
-    private final class Socket: ChannelOutboundHandler {
-        typealias OutboundIn = IOData
-        typealias OutboundOut = IOData
-        private var writes = CircularBuffer<EventLoopPromise<Void>?>()
-        private(set) var text = ""
-        var takesAll = true
-
-        func write(
-            context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
-        ) {
-            if case .byteBuffer(let bytes) = unwrapOutboundIn(data) {
-                text += String(buffer: bytes)
-            }
-            if takesAll { promise?.succeed() } else { writes.append(promise) }
-        }
-
-        /// Completes one write, as if the peer had read it.
-        func takeOne() { writes.popFirst()??.succeed() }
-    }
-
     /// A connection without TLS, and the bytes written to it.
     private struct Connection {
         let channel: NIOAsyncTestingChannel
-        let socket: NIOLoopBound<Socket>
+        let socket: NIOLoopBound<TestSocket>
 
         /// - Parameter answer: Returns the answer for a path.
         init(
@@ -50,7 +29,7 @@ import WidgetModel
             self.channel = channel
             try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).get()
             socket = try await loop.executeInContext {
-                let socket = Socket()
+                let socket = TestSocket(takesAll: true)
                 let setup = HTTPPipeline(
                     responder: Responder(
                         executor: nil, complete: { $0.add(name: "X-Port", value: "own") }
@@ -79,7 +58,9 @@ import WidgetModel
             }
         }
 
-        func onSocket<T: Sendable>(_ body: @escaping @Sendable (Socket) -> T) async throws -> T {
+        func onSocket<T: Sendable>(
+            _ body: @escaping @Sendable (TestSocket) -> T
+        ) async throws -> T {
             try await loop.executeInContext { [socket] in body(socket.value) }
         }
 

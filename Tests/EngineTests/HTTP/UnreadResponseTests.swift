@@ -8,25 +8,6 @@ import Testing
 
 /// Peers that send requests and do not read the answers.
 @Suite struct UnreadResponseTests {
-    /// Keeps writes, like a socket whose peer does not read.
-    private final class FullSocket: ChannelOutboundHandler {
-        typealias OutboundIn = Any
-        private(set) var writes = CircularBuffer<EventLoopPromise<Void>?>()
-        private(set) var count = 0
-
-        func write(
-            context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?
-        ) {
-            writes.append(promise)
-            count += 1
-        }
-
-        /// Completes one write, as if the peer had read it.
-        func takeOne() { writes.popFirst()??.succeed() }
-
-        func takeAll() { while !writes.isEmpty { takeOne() } }
-    }
-
     private final class Handler: ChannelInboundHandler {
         typealias InboundIn = Any
         var context: ChannelHandlerContext?
@@ -36,7 +17,7 @@ import Testing
     /// One writer on a channel, and its result.
     private final class Fixture {
         let channel: EmbeddedChannel
-        let socket = FullSocket()
+        let socket = TestSocket(takesAll: false)
         let handler = Handler()
         var stalls: [Bool] = []
         private(set) var writer: ResponseWriter?
@@ -159,4 +140,28 @@ import Testing
         #expect(stalled.stalls == [false])
         stalled.writer?.stop()
     }
+}
+
+/// Keeps writes, like a socket whose peer does not read, unless it accepts everything.
+final class TestSocket: ChannelOutboundHandler {
+    typealias OutboundIn = Any
+    private var writes = CircularBuffer<EventLoopPromise<Void>?>()
+    private(set) var count = 0
+    private(set) var text = ""
+    var takesAll: Bool
+
+    init(takesAll: Bool) { self.takesAll = takesAll }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        count += 1
+        if case .byteBuffer(let bytes)? = unwrapOutboundIn(data) as? IOData {
+            text += String(buffer: bytes)
+        }
+        if takesAll { promise?.succeed() } else { writes.append(promise) }
+    }
+
+    /// Completes one write, as if the peer had read it.
+    func takeOne() { writes.popFirst()??.succeed() }
+
+    func takeAll() { while !writes.isEmpty { takeOne() } }
 }

@@ -10,21 +10,11 @@ import WidgetModel
 /// A registration that is replaced, moved or removed between the admission of a request and the
 /// answer: the one in force when the answer is made counts.
 @Suite struct RegistrationRaceTests {
-    private func fixture(
-        _ body: (StreamFixture, _ cursor: String) async throws -> Void
-    ) async throws {
-        let fixture = try StreamFixture()
-        try await fixture.putCatalog()
-        let cursor = try await fixture.register("phone", character: "panda", account: "1")
-        try await body(fixture, cursor)
-        try await fixture.stop()
-    }
-
     @Test(arguments: [0, 1])
     func `a stream follows the widgets registered while it was being opened`(
         loop: Int
     ) async throws {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor)
             try await fixture.register("phone", character: "owl")
             let reader = try await fixture.open(admitted, on: loop)
@@ -35,7 +25,7 @@ import WidgetModel
     }
 
     @Test func `what the new widgets missed since the cursor is caught up`() async throws {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor)
             try await fixture.register("phone", character: "owl")
             try await fixture.change("Character", "owl")
@@ -45,7 +35,7 @@ import WidgetModel
     }
 
     @Test func `a stream hears of the account that the client was moved to`() async throws {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor)
             try await fixture.register("phone", account: "2")
             let reader = try await fixture.open(admitted)
@@ -61,7 +51,7 @@ import WidgetModel
     @Test func `a stream does not go back to a registration older than it was opened by`()
         async throws
     {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let registry = fixture.engine.registry
             let key = StreamFixture.key("phone")
             let record = try #require(registry.record(key))
@@ -90,7 +80,7 @@ import WidgetModel
 
     @Test func `a client that was removed gets no stream, and the count stays right`() async throws
     {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor)
             try await fixture.engine.clients.remove(StreamFixture.key("phone"))
             await #expect(throws: ShardLoop.Failure.self) { try await fixture.open(admitted) }
@@ -110,7 +100,7 @@ import WidgetModel
     }
 
     @Test func `a token that contradicts the moved account gets no stream`() async throws {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor)
             let shard = fixture.loops.all[0]
             let opening = ShardLoop.Opening(
@@ -136,7 +126,7 @@ import WidgetModel
     }
 
     @Test func `a poll answers by the registration in force`() async throws {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor, stream: false)
             try await fixture.register("phone", character: "owl", account: "2")
             for (entity, id) in [
@@ -151,7 +141,7 @@ import WidgetModel
     }
 
     @Test func `a poll that waits for a client that is removed answers 404`() async throws {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running { fixture, cursor in
             let admitted = try fixture.admit("phone", since: cursor, stream: false)
             let registry = fixture.engine.registry
             async let answer = fixture.poll(admitted, wait: 60)

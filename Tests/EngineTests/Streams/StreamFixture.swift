@@ -96,6 +96,24 @@ final class StreamFixture: Sendable {
             streamSettings: configuration.streams, streamsMax: 100)
     }
 
+    /// Runs `body` with a gateway that has the catalog and these clients, each with the character
+    /// that it shows, and with the cursor of the last of them; then stops the gateway.
+    static func running(
+        _ clients: [(String, String)] = [("phone", "panda")],
+        clock: GatewayClock = .system,
+        _ body: (StreamFixture, _ cursor: String) async throws -> Void
+    ) async throws {
+        let granted = Set(clients.map { $0.0 } + ["phone", "tablet"])
+        let fixture = try StreamFixture(clients: Array(granted), clock: clock)
+        try await fixture.putCatalog()
+        var cursor = ""
+        for (name, character) in clients {
+            cursor = try await fixture.register(name, character: character)
+        }
+        try await body(fixture, cursor)
+        try await fixture.stop()
+    }
+
     func stop() async throws {
         try await store.close()
         for shard in loops.all { try await shard.loop.submit { shard.stop() }.get() }

@@ -11,22 +11,12 @@ import WidgetModel
 
 /// The streams and the waiting polls that a client may have, and how long a token lets them be.
 @Suite struct StreamPlacesTests {
-    private func fixture(
-        _ clock: GatewayClock = .system,
-        _ body: (StreamFixture, _ cursor: String) async throws -> Void
-    ) async throws {
-        let fixture = try StreamFixture(clock: clock)
-        try await fixture.putCatalog()
-        try await fixture.register("tablet", character: "owl")
-        let cursor = try await fixture.register("phone")
-        try await body(fixture, cursor)
-        try await fixture.stop()
-    }
+    private static let clients = [("tablet", "owl"), ("phone", "panda")]
 
     @Test func `a client that opens streams without end holds four, and takes nobody else's place`()
         async throws
     {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running(Self.clients) { fixture, cursor in
             let other = try await fixture.open(fixture.admit("tablet", since: cursor))
             var readers: [StreamFixture.Reader] = []
             for number in 0..<20 {
@@ -49,7 +39,7 @@ import WidgetModel
     @Test func `a poll too many is never refused: the oldest is, and no stream ends for it`()
         async throws
     {
-        try await fixture { fixture, cursor in
+        try await StreamFixture.running(Self.clients) { fixture, cursor in
             var readers: [StreamFixture.Reader] = []
             for _ in 0..<4 {
                 readers.append(try await fixture.open(fixture.admit("phone", since: cursor)))
@@ -76,7 +66,7 @@ import WidgetModel
     /// Admission lets a token live 60 s longer than it says, because clocks differ.
     @Test func `a stream lasts as long as requests with its token are admitted`() async throws {
         let clock = HeldClock()
-        try await fixture(clock.gateway) { fixture, cursor in
+        try await StreamFixture.running(Self.clients, clock: clock.gateway) { fixture, cursor in
             let access = fixture.admission.authorizer.access
             let token = VerifiedToken(
                 issuer: "issuer", subject: "phone", app: StreamFixture.app, scopes: [.client],

@@ -157,9 +157,8 @@ struct HTTP1AttackTests {
         let target = try await Target.shared()
         let head = try await post(
             hasLength ? "Content-Length: 10485760" : "Transfer-Encoding: chunked")
-        let port = target.port
         let conversation = try await elsewhere { () -> RawConversation in
-            let socket = try RawSocket(port: port, tls: .init())
+            let socket = try RawClient(port: target.port, .init("http/1.1")).handshake()
             socket.send(head)
             let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
             for _ in 0..<160 {

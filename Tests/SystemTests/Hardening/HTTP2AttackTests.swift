@@ -49,7 +49,7 @@ struct HTTP2AttackTests {
     ) async throws -> Outcome {
         let port = try await Target.shared().port
         return try await elsewhere {
-            let socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
+            let socket = try RawClient(port: port, .init("h2")).handshake()
             socket.send(Frames.preface + Frames.frame(.settings))
             var sent = 0
             while sent < frames.count {
@@ -257,17 +257,17 @@ struct HTTP2AttackTests {
         let client = "half-closed-\(closeNotify)"
         try await target.register(client)
         let token = try target.clientToken(client)
-        let port = target.port
         let (status, isClosed) = try await elsewhere { () -> (Int?, Bool) in
             let block = Frames.block(
                 Frames.request("GET", "/v1/apps/\(Target.app)/clients/\(client)/reloads") + [
                     ("authorization", "Bearer \(token)"), ("accept", "text/event-stream"),
                 ])
-            let socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
+            let socket = try RawClient(port: target.port, .init("h2")).handshake()
             socket.send(Frames.preface + Frames.frame(.settings))
             socket.send(Frames.frame(.headers, flags: 5, stream: 1, block))
             let answer = socket.readUntil { !Self.outcome($0, isClosed: false).statuses.isEmpty }
-            socket.endSending(closeNotify: closeNotify)
+            if closeNotify { socket.sayGoodbye() }
+            socket.shutdownSending()
             return (
                 Self.outcome(answer.bytes, isClosed: false).statuses[1],
                 socket.readUntil().isClosed
@@ -281,9 +281,8 @@ struct HTTP2AttackTests {
         let target = try await Target.shared()
         try await target.register("window")
         let token = try target.clientToken("window")
-        let port = target.port
         let trouble = try await elsewhere { () -> Bool in
-            let socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
+            let socket = try RawClient(port: target.port, .init("h2")).handshake()
             // SETTINGS_INITIAL_WINDOW_SIZE of 0: not one byte of DATA may be sent.
             socket.send(Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]))
             let block = Frames.block(

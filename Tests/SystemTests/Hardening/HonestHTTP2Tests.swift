@@ -10,13 +10,13 @@ struct HonestHTTP2Tests {
 
     /// A connection, and everything that was read from it.
     private final class Connection {
-        private let socket: RawSocket
+        private let socket: RawClient
         private var received: [UInt8] = []
         /// The number of bytes of DATA sent, by stream.
         private var sent: [UInt32: Int] = [:]
 
         init(port: UInt16, settings: [UInt8] = []) throws {
-            socket = try RawSocket(port: port, tls: .init(alpn: "h2"))
+            socket = try RawClient(port: port, .init("h2")).handshake()
             socket.send(Frames.preface + Frames.frame(.settings, settings))
         }
 
@@ -110,11 +110,10 @@ struct HonestHTTP2Tests {
     @Test("An upload of 7 MiB takes few round trips")
     func upload() async throws {
         let target = try await Target.shared()
-        let (backend, port) = (target.backend, target.port)
         let (trips, status) = try await elsewhere { () -> (Int, Int?) in
-            let connection = try Connection(port: port)
+            let connection = try Connection(port: target.port)
             var (left, trips) = (7 << 20, 0)
-            try connection.send(Self.post(1, length: left, token: backend))
+            try connection.send(Self.post(1, length: left, token: target.backend))
             while true {
                 left -= try connection.sendData(left, 1)
                 guard left > 0 else { break }
@@ -130,14 +129,12 @@ struct HonestHTTP2Tests {
     /// Otherwise everybody could have it keep as much as the windows allow.
     @Test("A body that waits for memory may not be sent")
     func waitingBody() async throws {
-        let configuration = try GatewayConfiguration([
+        let gateway = try GatewayConfiguration([
             "publicURL: https://gateway.test", "limits: { requestBytesInWork: 65536 }",
-        ])
-        let gateway = try GatewayProcess(
-            data: configuration.folder, configuration: configuration.file)
+        ]).start(asProcess: true)
         let token = try gateway.token(app: Target.app, scope: "changes:write catalog:write")
         try gateway.http().putCatalog(Catalogs.game, app: Target.app, token: token)
-        let port = UInt16(gateway.url.split(separator: ":").last ?? "") ?? 0
+        let port = gateway.port
         let sent = try await elsewhere { () -> Int in
             let connection = try Connection(port: port)
             let length = 4 << 20
@@ -166,14 +163,13 @@ struct HonestHTTP2Tests {
     @Test("Sixty early answers end their streams and not the connection")
     func earlyAnswers() async throws {
         let target = try await Target.shared()
-        let (backend, port) = (target.backend, target.port)
         let streams = (0..<60).map { UInt32(2 * $0 + 1) }
         let outcome = try await elsewhere { () -> Outcome in
-            let connection = try Connection(port: port)
+            let connection = try Connection(port: target.port)
             for stream in streams {
                 let gzip = [("content-encoding", "gzip")]
                 try connection.send(
-                    Self.post(stream, length: 1 << 20, token: backend, gzip)
+                    Self.post(stream, length: 1 << 20, token: target.backend, gzip)
                         + Frames.frame(.data, stream: stream, [32]))
             }
             try connection.read { $0.resets.isSuperset(of: streams) }
@@ -215,11 +211,10 @@ struct HonestHTTP2Tests {
     @Test("PING, and pieces of bodies that are empty, may be frequent")
     func frequentFrames() async throws {
         let target = try await Target.shared()
-        let (backend, port) = (target.backend, target.port)
         let outcome = try await elsewhere { () -> Outcome in
-            let connection = try Connection(port: port)
+            let connection = try Connection(port: target.port)
             for number in 0..<250 { try connection.ping(UInt8(number)) }
-            try connection.send(Self.post(1, length: 100, token: backend))
+            try connection.send(Self.post(1, length: 100, token: target.backend))
             for number in 0..<100 {
                 try connection.send(
                     Frames.frame(.data, stream: 1)

@@ -64,9 +64,8 @@ struct IssuerAttackTests {
         let port = try await ConfiguredTarget.shared().port
         let files = (identity.certificate, identity.key)
         return try await elsewhere {
-            guard let socket = try? RawSocket(port: port, tls: .init(identity: files)) else {
-                return nil
-            }
+            let client = try RawClient(port: port, .init("http/1.1", certificate: files))
+            guard let socket = try? client.handshake() else { return nil }
             socket.send("GET \(path) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             let read = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }
             return RawAnswer.all(in: read.bytes).first

@@ -5,20 +5,19 @@ import Testing
 @Suite("Proxies")
 struct ProxyAttackTests {
     /// Starts a gateway on which an address may send two requests an hour.
-    private static func gateway(_ proxies: String) throws -> GatewayProcess {
-        let configuration = try GatewayConfiguration(
-            ["rates: { address: 1/1h burst 2 }", "proxies: \(proxies)"])
-        return try GatewayProcess(data: configuration.folder, configuration: configuration.file)
+    private static func gateway(_ proxies: String) throws -> any TestGateway {
+        try GatewayConfiguration(["rates: { address: 1/1h burst 2 }", "proxies: \(proxies)"])
+            .start(asProcess: true)
     }
 
     /// Returns the status of a request over a connection of its own; `nil` if it is not served.
     private static func status(
-        _ gateway: GatewayProcess, header: [UInt8] = [], fields: [String] = [],
+        _ gateway: any TestGateway, header: [UInt8] = [], fields: [String] = [],
         alpn: String = "http/1.1"
     ) -> Int? {
-        let port = UInt16(gateway.url.split(separator: ":").last ?? "") ?? 0
         guard
-            let socket = try? RawSocket(port: port, preamble: header, tls: .init(alpn: alpn))
+            let socket = try? RawClient(port: gateway.port, preamble: header, .init(alpn))
+                .handshake()
         else { return nil }
         let lines = ["GET /.well-known/jwks.json HTTP/1.1", "Host: a"] + fields
         socket.send(lines.map { $0 + "\r\n" }.joined() + "\r\n")

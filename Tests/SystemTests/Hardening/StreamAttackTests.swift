@@ -140,9 +140,8 @@ struct StreamAttackTests {
         let target = try await Target.shared()
         try await target.register("talker")
         let token = try target.clientToken("talker")
-        let port = target.port
         let received = try await elsewhere { () -> [UInt8] in
-            let socket = try RawSocket(port: port, tls: .init())
+            let socket = try RawClient(port: target.port, .init("http/1.1")).handshake()
             socket.send(
                 """
                 GET /v1/apps/\(Target.app)/clients/talker/reloads HTTP/1.1\r

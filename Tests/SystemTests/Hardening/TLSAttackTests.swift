@@ -9,7 +9,7 @@ struct TLSAttackTests {
     private struct SlowPeer: Sendable {
         let name: String
         /// `nil` for a connection without a handshake.
-        var tls: RawSocket.TLS? = RawSocket.TLS()
+        var alpn: String? = "http/1.1"
         /// Sent at first.
         var start: [UInt8] = []
         /// Sent again and again, with a second between.
@@ -19,7 +19,7 @@ struct TLSAttackTests {
 
         /// Connects; returns whether the gateway ends it.
         func isEnded(port: UInt16) throws -> Bool {
-            let socket = try RawSocket(port: port, tls: tls)
+            let socket = try RawClient(port: port, alpn.map { RawClient.Options($0) }).handshake()
             if !socket.send(start) { return true }
             var received: [UInt8] = []
             for _ in 0..<Int(Patience.seconds) {
@@ -37,7 +37,6 @@ struct TLSAttackTests {
 
     private static func slowPeers(_ target: Target) -> [SlowPeer] {
         typealias Frames = HTTP2Frames
-        let h2 = RawSocket.TLS(alpn: "h2")
         let begin = Frames.preface + Frames.frame(.settings)
         let path = "/v1/apps/\(Target.app)/changes"
         let change = Frames.block(
@@ -64,21 +63,21 @@ struct TLSAttackTests {
                 document)
         }
         return [
-            SlowPeer(name: "a stalled handshake", tls: nil),
+            SlowPeer(name: "a stalled handshake", alpn: nil),
             SlowPeer(
-                name: "a handshake that drips", tls: nil, start: [0x16, 3, 1, 2, 0], drop: [1]),
+                name: "a handshake that drips", alpn: nil, start: [0x16, 3, 1, 2, 0], drop: [1]),
             SlowPeer(
                 name: "a head that drips", start: Array("GET / HTTP/1.1\r\nHost: x\r\nX-A: ".utf8),
                 drop: Array("a".utf8)),
             SlowPeer(name: "no request"),
-            SlowPeer(name: "no request of HTTP/2", tls: h2),
+            SlowPeer(name: "no request of HTTP/2", alpn: "h2"),
             SlowPeer(
-                name: "pings alone", tls: h2, start: begin,
+                name: "pings alone", alpn: "h2", start: begin,
                 drop: Frames.frame(.ping, [1, 2, 3, 4, 5, 6, 7, 8]),
                 endings: [.reset, .headers, .goAway]),
             SlowPeer(name: "a body that drips", start: post(60_000), drop: [0x20]),
             SlowPeer(
-                name: "a body of HTTP/2 that drips", tls: h2,
+                name: "a body of HTTP/2 that drips", alpn: "h2",
                 start: begin
                     + Frames.frame(.headers, flags: Frames.endHeaders, stream: 1, change),
                 drop: Frames.frame(.data, stream: 1, [0x20]),
@@ -88,7 +87,7 @@ struct TLSAttackTests {
                 drop: [UInt8](repeating: 120, count: 65_536)),
             // SETTINGS_INITIAL_WINDOW_SIZE of 0: not one byte of DATA may be sent.
             SlowPeer(
-                name: "answers that nobody reads", tls: h2,
+                name: "answers that nobody reads", alpn: "h2",
                 start: Frames.preface + Frames.frame(.settings, [0, 4, 0, 0, 0, 0]) + requests,
                 endings: [.reset]),
         ]
@@ -97,11 +96,10 @@ struct TLSAttackTests {
     /// All at once, because each waits for a deadline of the gateway.
     @Test("Peers that stall or drip are ended at their deadlines") func slowPeers() async throws {
         let target = try await Target.shared()
-        let port = target.port
         let left = try await withThrowingTaskGroup(of: String?.self) { group in
             for peer in Self.slowPeers(target) {
                 group.addTask {
-                    try await elsewhere { try peer.isEnded(port: port) } ? nil : peer.name
+                    try await elsewhere { try peer.isEnded(port: target.port) } ? nil : peer.name
                 }
             }
             return try await group.reduce(into: [String]()) { left, name in
@@ -114,7 +112,6 @@ struct TLSAttackTests {
     @Test("Key updates alone end a connection, and the log says so", arguments: [true, false])
     func keyUpdates(afterRequest: Bool) async throws {
         let target = try await Target.shared()
-        let port = target.port
         func lines() -> [Substring] {
             target.log().split(separator: "\n").filter {
                 $0.contains("a connection or a request was ended because of its peer")
@@ -123,8 +120,9 @@ struct TLSAttackTests {
         }
         let before = lines().count
         let isEnded = try await elsewhere {
-            let socket = try RawSocket(
-                port: port, tls: .init(versions: TLS1_3_VERSION...TLS1_3_VERSION))
+            let socket = try RawClient(
+                port: target.port, .init("http/1.1", version: TLS1_3_VERSION)
+            ).handshake()
             if afterRequest {
                 socket.send("GET /.well-known/jwks.json HTTP/1.1\r\nHost: x\r\n\r\n")
                 _ = socket.readUntil { !RawAnswer.all(in: $0).isEmpty }
@@ -141,9 +139,8 @@ struct TLSAttackTests {
     @Test("Two hundred stalled handshakes leave room for everybody else")
     func manyStalledHandshakes() async throws {
         let target = try await Target.shared()
-        let port = target.port
         let trouble = try await elsewhere {
-            (0..<200).compactMap { _ in try? RawSocket(port: port, tls: nil) }.count
+            (0..<200).compactMap { _ in try? RawClient(port: target.port, nil) }.count
         }
         #expect(trouble == 200)
         #expect(try await target.bystander.trouble() == nil)

@@ -1,4 +1,5 @@
 import APNsSimulator
+import Foundation
 import GatewayTestSupport
 import Testing
 import WidgetModel
@@ -88,5 +89,160 @@ import WidgetModel
         }
         stream.close()
         await world.push.stop()
+    }
+}
+
+/// The routes that explain changes and clients, and the commands that use them.
+@Suite(.alone) struct ExplainRouteTests {
+    private static let base = "/v1/apps/\(GameFixture.app)"
+
+    private static func event(_ id: String) -> JSONValue {
+        ExplainRouteTests.event(entity: "Character", id)
+    }
+
+    private static func event(entity: String, _ id: String) -> JSONValue {
+        [
+            "specversion": "1.0", "type": "changed", "source": "test", "id": .string(id),
+            "data": ["entity": .string(entity), "id": .string(id)],
+        ]
+    }
+
+    @Test func explainingChangesNothing() throws {
+        let gateway = try LocalGateway()
+        let game = try GameFixture(gateway)
+        let http = gateway.http()
+        let client = try game.client("c", ["a", "b"])
+        func explain(_ body: JSONValue, _ type: String) throws -> TestHTTPAnswer {
+            try http.request(
+                "POST", Self.base + "/changes/explain", token: game.backend,
+                headers: [("Content-Type", type)], body: body.text)
+        }
+        let one = try explain(Self.event("a"), "application/cloudevents+json")
+        #expect(one.status == 200)
+        let event = try #require(one["events"]?.arrayValue?.first?.objectValue)
+        #expect(event["unmatched"] == false && event["broad"] == false)
+        #expect(
+            event["rules"] == [
+                [
+                    "kind": "detail", "target": "timeline",
+                    "place": "widgets[0].dependsOn[0]", "verdict": "hit", "broad": false,
+                    "keys": [
+                        [["attribute": "id", "binding": "$character", "value": "a"]],
+                        [["attribute": "id", "binding": "$character", "unset": true]],
+                    ],
+                ]
+            ])
+        #expect(
+            event["holders"] == [
+                "count": 1, "widgets": 1, "clients": 1, "kinds": ["detail": 1],
+                "platforms": ["iOS": 1], "channels": ["poll": 1],
+            ])
+        #expect(event["outcomes"]?.objectValue?["unreachableFor"] == ["awaits-client": 1])
+        let batch = try explain(
+            [Self.event("z"), Self.event(entity: "Charakter", "a")],
+            "application/cloudevents-batch+json")
+        let events = batch["events"]?.arrayValue?.compactMap(\.objectValue) ?? []
+        #expect(events.map { $0["unmatched"] } == [false, true])
+        #expect(
+            events.last?["hint"]
+                == "no rule names this entity; did you mean `Character`?")
+        let many = JSONValue.array((0..<101).map { Self.event("\($0)") })
+        #expect(try explain(many, "application/cloudevents-batch+json").status == 413)
+        let binary = try http.request(
+            "POST", Self.base + "/changes/explain", token: game.backend,
+            headers: [
+                ("Content-Type", "application/json"), ("ce-specversion", "1.0"),
+                ("ce-type", "t"), ("ce-source", "s"), ("ce-id", "1"),
+            ], body: #"{"entity":"Character"}"#)
+        #expect(
+            binary["events"]?.arrayValue?.first?.objectValue?["broad"] == true,
+            "\(binary.text)")
+        // The first change of all, after the catalog.
+        #expect(try game.change(http, ["a"], run: "one") == 2)
+        #expect(try game.poll(client, since: client.cursor).stale.count == 1)
+        #expect(gateway.terminate() == .status(0))
+    }
+
+    /// A change is explained by the catalog that decided it. A start forgets which
+    /// notifications clients without pushes received, and says so.
+    @Test func theLogIsExplainedByTheCatalogOfItsTime() throws {
+        let gateway = try GatewayProcess()
+        let game = try GameFixture(gateway)
+        var http = gateway.http()
+        let client = try game.client("c", ["a"])
+        let first = try game.change(http, ["a"], run: "one")
+        let deletions = GameFixture.catalog(rule: "entity: Character, operations: [delete]")
+        #expect(try game.put(deletions) == 200)
+        let second = try game.change(http, ["a", "b"], run: "two")
+        func explain(_ sequence: UInt64) throws -> JSONObject {
+            try #require(
+                http.request(
+                    "GET", Self.base + "/changes/\(sequence)/explain", token: game.backend
+                ).json?.objectValue)
+        }
+        func check() throws {
+            let before = try explain(first)
+            #expect(before["unmatched"] == false && before["catalogOfThen"] == true)
+            #expect(before["catalog"] == 1)
+            let after = try explain(second)
+            #expect(after["unmatched"] == true && after["catalogOfThen"] == true)
+            #expect(after["catalog"] == 3)
+            let page = try http.request("GET", Self.base + "/changes?limit=2", token: game.backend)
+            let changes = page["changes"]?.arrayValue?.compactMap(\.objectValue) ?? []
+            #expect(changes.map { $0["sequence"] } == [5, 4])
+            #expect(changes.map { $0["kinds"] } == [[:], [:]])
+            let rest = try http.request(
+                "GET", Self.base + "/changes?before=\(page["before"]?.integerValue ?? 0)",
+                token: game.backend)
+            let older = rest["changes"]?.arrayValue?.compactMap(\.objectValue) ?? []
+            #expect(older.map { $0["sequence"] } == [2])
+            #expect(older.first?["kinds"] == ["detail": 2])
+            #expect(rest["before"] == nil)
+        }
+        try check()
+        let cursor = try game.poll(client, since: client.cursor).cursor
+        #expect(try explain(first)["outcomes"]?.objectValue?["sentBy"] == ["poll": 1])
+        _ = try game.poll(client, since: cursor)
+        #expect(try explain(first)["outcomes"]?.objectValue?["confirmed"] == 1)
+        try gateway.restart()
+        http = gateway.http()
+        try check()
+        #expect(
+            try explain(first)["outcomes"]?.objectValue?["unreachableFor"]
+                == ["unknown-since-start": 1])
+        let game2 = try http.request("GET", Self.base + "/clients/c/explain", token: game.backend)
+        #expect(game2["heardOf"] == false)
+        #expect(gateway.terminate() == .status(0))
+    }
+
+    @Test func theCommandsSayItForPeople() throws {
+        let gateway = try LocalGateway()
+        let game = try GameFixture(gateway)
+        _ = try game.client("c", ["a", "b"])
+        let change = try game.change(gateway.http(), ["a"], run: "one")
+        func run(_ arguments: [String]) throws -> String {
+            let (exit, output) = try gateway.timelinectl(
+                arguments, token: game.backend, app: GameFixture.app)
+            #expect(exit == .status(0), "\(output)")
+            return output
+        }
+        #expect(try run(["explain", "change", "\(change)"]).hasPrefix("change \(change)  "))
+        let unposted = try run(["explain", "change", "--entity", "Character", "--id", "b"])
+        #expect(unposted.hasPrefix("not posted  Character b"), "\(unposted)")
+        let json = try run(["explain", "client", "c", "--json"])
+        let object = try #require(JSONValue(parsing: Array(json.trimmingSuffix.utf8)).objectValue)
+        #expect(object["widgets"]?.arrayValue?.map { $0.objectValue?["fresh"] } == [false, true])
+        let catalog = gateway.data + "/proposed.yaml"
+        try GameFixture.catalog(rule: "entity: Character")
+            .write(toFile: catalog, atomically: true, encoding: .utf8)
+        let diff = try run(["catalog", "diff", "--file", catalog, "--since", "1h"])
+        #expect(diff.hasPrefix("1 changes since "), "\(diff)")
+        #expect(gateway.terminate() == .status(0))
+    }
+}
+
+extension String {
+    fileprivate var trimmingSuffix: String {
+        String(reversed().drop { $0.isWhitespace }.reversed())
     }
 }

@@ -10,11 +10,6 @@ import WidgetModel
 @Suite(.alone) struct PushReloadTests {
     private static let fast = ["interval: 1s", "widgetsPerDay: 50000"]
 
-    private static func reload(_ world: PushFixture) throws {
-        let answer = try world.gateway.reloadConfiguration()
-        #expect(answer.status == 200, "\(answer.text)")
-    }
-
     @Test func `a key is rotated under a stream of pushes, of which none is lost or doubled`()
         async throws
     {
@@ -32,8 +27,7 @@ import WidgetModel
             try world.change((0..<characters).map { "c\($0)" }, run: "\(round)")
             // With some pushes in flight; and back again.
             if round % 4 == 3, round < rounds - 1 {
-                try world.write([sections[round / 4]], options: Self.fast)
-                try Self.reload(world)
+                try world.reconfigure([sections[round / 4]], options: Self.fast)
             }
             let posted = changedAt
             try await world.until("a device pushed after the change") { record in
@@ -73,7 +67,7 @@ import WidgetModel
         // A key of another team, with the same file name.
         try SigningKey(generating: .es256).save(to: world.folder + "/other.p8")
         #expect(rename(world.folder + "/other.p8", key.path) == 0)
-        try Self.reload(world)
+        try world.reload()
         try world.change(["hero"], run: "two")
         try await world.until("refused") {
             $0.answers.keys.contains { $0.reason == "InvalidProviderToken" }
@@ -93,13 +87,11 @@ import WidgetModel
         func section(topic: String) -> String {
             world.section(also: ", topic: \(topic)")
         }
-        try world.write([])
-        try Self.reload(world)
+        try world.reconfigure([])
         try world.register("phone", ["hero"], token: "aa01")
         try world.change(["hero"], run: "one")
         #expect(world.apns.record.requests == 0)
-        try world.write([section(topic: "com.first")], options: Self.fast)
-        try Self.reload(world)
+        try world.reconfigure([section(topic: "com.first")], options: Self.fast)
         try await world.until("pushed") { $0.taken >= 1 }
         // A rejected topic is stopped until another one replaces it.
         world.apns.script("aa01", [.refused(.topicDisallowed), .take])
@@ -108,8 +100,7 @@ import WidgetModel
         try world.change(["hero"], run: "three")
         try await world.untilWithheld("phone", for: "stopped")
         #expect(world.apns.record.requests == 2)
-        try world.write([section(topic: "com.second")], options: Self.fast)
-        try Self.reload(world)
+        try world.reconfigure([section(topic: "com.second")], options: Self.fast)
         try await world.until("pushed") { $0.taken >= 2 }
         let topics = world.apns.record.devices["aa01"]?.pushes.map(\.request.topic)
         #expect(topics == ["com.first.push-type.widgets", "com.second.push-type.widgets"])
@@ -126,13 +117,11 @@ import WidgetModel
         try await world.untilWithheld("phone", for: "interval")
         #expect(world.apns.record.taken == 1)
         let section = world.section()
-        try world.write([section], options: ["interval: 1s", "widgetsPerDay: 1"])
-        try Self.reload(world)
+        try world.reconfigure([section], options: ["interval: 1s", "widgetsPerDay: 1"])
         // The budget allows one push, which was spent.
         try await world.untilWithheld("phone", for: "budget")
         #expect(world.apns.record.taken == 1)
-        try world.write([section], options: ["interval: 1s", "widgetsPerDay: 100000"])
-        try Self.reload(world)
+        try world.reconfigure([section], options: ["interval: 1s", "widgetsPerDay: 100000"])
         // The budget allows more than one push a second.
         try await world.until("what was withheld is pushed") { $0.taken >= 2 }
         await world.stop()
@@ -142,9 +131,7 @@ import WidgetModel
         let clock = HeldClock()
         let world = try PushFixture(options: Self.fast, clock: clock)
         let certificates = world.folder + "/certs"
-        let receiver = try WebhookReceiver(
-            in: world.folder, certificate: certificates + "/server.pem",
-            key: certificates + "/server.key")
+        let receiver = try WebhookReceiver(in: world.folder)
         func register() throws -> TestHTTPAnswer {
             try receiver.register(at: "/hook", on: world.gateway, token: world.backend)
         }
@@ -152,18 +139,12 @@ import WidgetModel
         #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
         try world.change(["hero"], run: "one")
         let webhooks = "webhooks: { enabled: true, ca: \(certificates)/ca.pem"
-        try world.write([], also: [webhooks + " }"])
-        try Self.reload(world)
-        func attempts() throws -> String {
-            try world.gateway.http().request(
-                "GET", "/v1/apps/\(PushFixture.app)/attempts?client=renderer",
-                token: world.backend
-            ).text
+        try world.reconfigure([], also: [webhooks + " }"])
+        try await eventually("refused") {
+            try world.attempts("client=renderer").text.contains("address-not-allowed")
         }
-        try await eventually("refused") { try attempts().contains("address-not-allowed") }
         #expect(try register()["webhookKeys"]?.arrayValue?.count == 1)
-        try world.write([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
-        try Self.reload(world)
+        try world.reconfigure([], also: [webhooks + ", allowedRanges: [127.0.0.0/8] }"])
         // According to its schedule, some seconds after the failure.
         clock.advance(to: clock.now + 10_000)
         #expect(try receiver.request(1)?["path"] == "/hook")
@@ -174,30 +155,23 @@ import WidgetModel
         let clock = HeldClock()
         let world = try PushFixture(options: Self.fast, clock: clock)
         let certificates = world.folder + "/certs"
-        let receiver = try WebhookReceiver(
-            in: world.folder, certificate: certificates + "/server.pem",
-            key: certificates + "/server.key")
+        let receiver = try WebhookReceiver(in: world.folder)
         let trust = world.folder + "/trust.pem"
         let other = try DevelopmentCertificates.ensure(
             in: world.folder + "/other", now: Int64(Date().timeIntervalSince1970))
         try FileManager.default.copyItem(atPath: other.ca, toPath: trust)
-        try world.write(
+        try world.reconfigure(
             [],
             also: ["webhooks: { enabled: true, ca: \(trust), allowedRanges: [127.0.0.0/8] }"])
-        try Self.reload(world)
         _ = try receiver.register(at: "/hook", on: world.gateway, token: world.backend)
         try world.change(["hero"], run: "one")
-        func attempts() throws -> String {
-            try world.gateway.http().request(
-                "GET", "/v1/apps/\(PushFixture.app)/attempts?client=renderer",
-                token: world.backend
-            ).text
+        try await eventually("refused") {
+            try world.attempts("client=renderer").text.contains("not-trusted")
         }
-        try await eventually("refused") { try attempts().contains("not-trusted") }
         #expect(receiver.requestCount == 0)
         let right = try Data(contentsOf: URL(filePath: certificates + "/ca.pem"))
         try right.write(to: URL(filePath: trust), options: .atomic)
-        try Self.reload(world)
+        try world.reload()
         // According to its schedule, some seconds after the failure.
         clock.advance(to: clock.now + 10_000)
         #expect(try receiver.request(1)?["path"] == "/hook")

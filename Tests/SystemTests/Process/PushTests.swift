@@ -115,3 +115,217 @@ import WidgetModel
         await world.stop()
     }
 }
+
+/// The push operations of `timelinectl`, with a real gateway.
+@Suite(.alone) struct PushOperationsTests {
+    private func timelinectl(
+        _ world: PushFixture, _ arguments: [String], token: String? = nil
+    ) throws -> (exit: GatewayProcessExit, output: String) {
+        try world.gateway.timelinectl(
+            arguments, token: token ?? world.backend, app: PushFixture.app)
+    }
+
+    private func attempts(
+        _ world: PushFixture, count: Int, _ arguments: [String] = []
+    ) async throws -> [JSONObject] {
+        var found: [JSONObject] = []
+        try await eventually("as many attempts", details: { "\(found)" }) {
+            let (exit, output) = try timelinectl(world, ["attempts", "--json"] + arguments)
+            #expect(exit == .status(0), "\(output)")
+            let answer = try JSONValue(parsing: Array(output.utf8)).objectValue
+            found = (answer?["attempts"]?.arrayValue ?? []).compactMap(\.objectValue)
+            return found.count >= count
+        }
+        return found
+    }
+
+    @Test func `a device is pushed to again, and what came of it is listed`() async throws {
+        let device = String(repeating: "aa01", count: 8)
+        let world = try PushFixture()
+        try world.register("phone", ["hero"], token: device)
+        try world.change(["hero"], run: "one")
+        try await world.until("pushed to") { $0.devices[device]?.taken ?? 0 >= 1 }
+        world.apns.script(device, [.refused(.badDeviceToken), .answer(.taken)])
+        for request in 2...3 {
+            let (exit, output) = try timelinectl(
+                world, ["resend", "--client", "phone", "--channel", "widgets"])
+            #expect(exit == .status(0) && output == "1 push started\n", "\(output)")
+            try await world.until("asked again") { $0.requests >= request }
+        }
+        #expect(world.apns.record.devices[device]?.taken == 2)
+        let listed = try await attempts(world, count: 3)
+        #expect(listed.map { $0["outcome"] } == ["sent", "failed", "sent"])
+        #expect(listed.map { $0["cause"] } == ["manual", "manual", "no-stream"])
+        #expect(listed[1]["reason"] == "BadDeviceToken")
+        #expect(listed.allSatisfy { $0["client"] == "phone" && $0["channel"] == "widgets" })
+        // A rejection of a push that a person requested has no effect on the device.
+        let registered = try world.gateway.http().request(
+            "GET", "/v1/apps/\(PushFixture.app)/clients/phone", token: world.backend)
+        #expect(registered["delivery"]?.arrayValue?.count == 2)
+
+        let sent = try await attempts(world, count: 1, ["--outcome", "sent", "--limit", "1"])
+        #expect(sent.count == 1)
+        let before = try #require(sent.first?["number"]?.integerValue)
+        let earlier = try await attempts(
+            world, count: 1, ["--outcome", "sent", "--before", "\(before)"])
+        #expect(earlier.count == 1)
+        let (exit, table) = try timelinectl(world, ["attempts", "--limit", "2"])
+        #expect(exit == .status(0) && table.hasPrefix("TIME "), "\(table)")
+        #expect(table.contains("BadDeviceToken") && table.contains("next page: --before"))
+        #expect(!table.contains(device))
+        await world.stop()
+    }
+
+    @Test func `a topic that APNs refuses is an event, once`() async throws {
+        let world = try PushFixture()
+        for (index, token) in ["aa01", "aa02"].enumerated() {
+            world.apns.script(token, [.refused(.topicDisallowed)])
+            try world.register("phone\(index)", ["hero"], token: token)
+        }
+        try world.change(["hero"], run: "one")
+        try await world.until("refused") { $0.requests >= 1 }
+        _ = try await attempts(world, count: 1)
+        let (exit, output) = try timelinectl(world, ["events"])
+        #expect(exit == .status(0))
+        let lines = output.split(separator: "\n")
+        #expect(lines.count == 2 && lines.first?.hasPrefix("TIME ") == true, "\(output)")
+        #expect(lines.last?.contains("topic-refused") == true)
+        #expect(lines.last?.contains("TopicDisallowed") == true)
+        await world.stop()
+    }
+
+    @Test func `what cannot be asked is refused with its reason`() async throws {
+        let world = try PushFixture()
+        try world.register("phone", ["hero"], token: "aa01")
+        for (arguments, says) in [
+            (["resend", "--client", "phone", "--channel", "webhook"], "channel"),
+            (["resend", "--client", "nobody", "--channel", "widgets"], "not registered"),
+            (["attempts", "--outcome", "lost"], "outcome"),
+        ] {
+            let (exit, output) = try timelinectl(world, arguments)
+            #expect(exit == .status(1) && output.contains(says), "\(output)")
+        }
+        let client = try world.gateway.token(app: PushFixture.app, scope: "changes:write")
+        for arguments in [
+            ["resend", "--client", "phone", "--channel", "widgets"], ["attempts"], ["events"],
+        ] {
+            let (exit, output) = try timelinectl(world, arguments, token: client)
+            #expect(exit == .status(1) && output.contains("scope"), "\(output)")
+        }
+        for arguments in [
+            ["resend", "--client", "phone", "--channel", "carrier"],
+            ["attempts", "--limit", "1001"], ["attempts", "--client", "a/b"],
+        ] {
+            #expect(try timelinectl(world, arguments).exit == .status(2))
+        }
+        for query in ["limit=0", "before=x", "channel=carrier", "client=a%2Fb"] {
+            let answer = try world.attempts(query)
+            #expect(answer.status == 422 && answer.text.contains(query.prefix(5)))
+        }
+        await world.stop()
+    }
+}
+
+/// A gateway, and a push service that behaves and fails like APNs.
+final class PushFixture: Sendable {
+    static let app = GameFixture.app
+
+    let gateway: any TestGateway
+    let apns: APNsServer
+    let game: GameFixture
+    var backend: String { game.backend }
+    /// The directory of its keys and its configuration.
+    var folder: String { configuration.folder }
+    private let configuration: GatewayConfiguration
+    private let clock: HeldClock?
+
+    /// - Parameters:
+    ///   - faults: The occasional faults of the push service.
+    ///   - options: Lines of the push configuration in addition to the usual ones.
+    ///   - more: Lines of the rest of the configuration.
+    ///   - others: The ids of further keys that the push service knows.
+    ///   - clock: The gateway's clock; a second passes with each look of ``until(_:_:)``.
+    ///   - asProcess: Whether the gateway is a process of its own.
+    init(
+        faults: [PushFault] = [], seed: UInt64 = 1, options: [String] = [], more: [String] = [],
+        others: [String] = [], clock: HeldClock? = nil, asProcess: Bool = false
+    ) throws {
+        self.clock = clock
+        configuration = try GatewayConfiguration()
+        apns = try configuration.startAPNs(
+            keys: ["KEY1234567"] + others, faults: faults, seed: seed)
+        try configuration.writePush(
+            [configuration.apnsSection(of: Self.app)], port: apns.port, options: options,
+            also: more)
+        gateway = try configuration.start(asProcess: asProcess, clock: clock)
+        game = try GameFixture(gateway)
+    }
+
+    /// Returns the app's part of the configuration.
+    func section(key: String = "KEY1234567", also more: String = "") -> String {
+        configuration.apnsSection(of: Self.app, key: key, also: more)
+    }
+
+    /// Rewrites the configuration, and has the gateway read it.
+    func reconfigure(
+        _ sections: [String], options: [String] = [], also lines: [String] = []
+    ) throws {
+        try configuration.writePush(sections, port: apns.port, options: options, also: lines)
+        try reload()
+    }
+
+    /// Has the gateway read its configuration, and the files that it names.
+    func reload() throws {
+        let answer = try gateway.reloadConfiguration()
+        guard answer.status == 200 else { throw TestFailure(answer.text) }
+    }
+
+    /// Asks for the attempts that a query is about.
+    func attempts(_ query: String) throws -> TestHTTPAnswer {
+        try gateway.http().request("GET", "/v1/apps/\(Self.app)/attempts?\(query)", token: backend)
+    }
+
+    /// Stops the gateway and the push service.
+    func stop() async {
+        gateway.terminate()
+        await apns.stop()
+    }
+
+    /// Registers a device that shows characters.
+    func register(
+        _ client: String, _ characters: [String], token: String, on http: TestHTTP? = nil
+    ) throws {
+        let answer = try (http ?? gateway.http()).register(
+            client, app: Self.app, token: backend,
+            registration(showing: characters, delivery: addresses(pushToken: token)))
+        guard answer.status == 201 || answer.status == 200 else {
+            throw TestFailure(answer.text)
+        }
+    }
+
+    /// Posts one change of each character; returns once they are on disk.
+    func change(_ characters: [String], run: String, on http: TestHTTP? = nil) throws {
+        try game.change(http ?? gateway.http(), characters, run: run)
+    }
+
+    /// Waits until a condition holds for the push service's record.
+    func until(_ what: String, _ holds: (PushRecord) -> Bool) async throws {
+        try await apns.until(
+            what, of: gateway,
+            tick: { if let clock { clock.advance(to: clock.now + 1_000) } }, holds)
+    }
+
+    /// Returns what the gateway says of a client.
+    func explained(_ client: String) throws -> JSONObject {
+        try gateway.http().explained(client, app: Self.app, token: backend)
+    }
+
+    /// Waits until the gateway says that the newest change of a client's first widget is withheld
+    /// for `reason`.
+    func untilWithheld(_ client: String, for reason: String) async throws {
+        try await eventually("withheld for \(reason)") {
+            let widget = try explained(client)["widgets"]?.arrayValue?.first?.objectValue
+            return widget?["reason"]?.stringValue == reason
+        }
+    }
+}

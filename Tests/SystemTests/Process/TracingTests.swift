@@ -11,9 +11,7 @@ import WidgetModel
         let world = try TracedFixture()
         let collector = try CollectorProgram(
             certificate: (world.certificates.certificate, world.certificates.key))
-        let receiver = try WebhookReceiver(
-            in: world.data, certificate: world.certificates.certificate,
-            key: world.certificates.key)
+        let receiver = try WebhookReceiver(in: world.data)
         try "# of the collector\nx-api-key: very-secret\n".write(
             toFile: world.data + "/headers", atomically: true, encoding: .utf8)
         let gateway = try world.gateway([

@@ -21,7 +21,6 @@ struct WebhookReceiver {
                 wait = {"retry_after": "300"} if later else {}
                 self.answer(503 if later else 500 if fails else 204, **wait)
         """
-    private static let status = "500 if fails else 204"
 
     private let server: PythonServer
     /// The file that exists while it is held.
@@ -29,18 +28,14 @@ struct WebhookReceiver {
     /// Its port on `localhost`.
     var port: Int64 { server.port }
 
-    /// Starts it, with its files in `folder`.
-    ///
-    /// - Parameter status: The status of its answers, as a Python expression; by default the
-    ///   handler's.
-    init(
-        in folder: String, certificate: String, key: String, status: String? = nil
-    ) throws {
+    /// Starts it, with its files in a gateway's `folder` and with the gateway's certificate.
+    init(in folder: String) throws {
         // Several may have the same folder.
         gate = "\(folder)/receiver-\(UUID()).held"
         server = try PythonServer(
-            Self.handler.replacing(Self.status, with: status ?? Self.status), in: folder,
-            certificate: (certificate, key), arguments: [gate])
+            Self.handler, in: folder,
+            certificate: (folder + "/certs/server.pem", folder + "/certs/server.key"),
+            arguments: [gate])
     }
 
     /// The number of requests printed so far.
@@ -88,21 +83,15 @@ struct WebhookFixture {
         allowed: String = ", allowedRanges: [127.0.0.0/8]", clock: HeldClock? = nil
     ) throws {
         configuration = try GatewayConfiguration()
-        let certificates = configuration.certificates
-        (data, ca) = (configuration.folder, certificates.ca)
+        (data, ca) = (configuration.folder, configuration.certificates.ca)
         try configuration.write(["webhooks: { enabled: true\(allowed), ca: \(ca) }"])
-        receiver = try WebhookReceiver(
-            in: data, certificate: certificates.certificate, key: certificates.key)
+        receiver = try WebhookReceiver(in: data)
         gateway = try LocalGateway(configuration, clock: clock)
         game = try GameFixture(gateway)
     }
 
     /// Starts another receiver, which is another host.
-    func otherReceiver() throws -> WebhookReceiver {
-        let certificates = configuration.certificates
-        return try WebhookReceiver(
-            in: data, certificate: certificates.certificate, key: certificates.key)
-    }
+    func otherReceiver() throws -> WebhookReceiver { try WebhookReceiver(in: data) }
 
     /// Registers a client that follows the hero, with a webhook at a path of the receiver.
     func register(at path: String) throws -> TestHTTPAnswer {
