@@ -19,6 +19,8 @@ extension ShardLoop {
         var gone: [StreamID] = []
         /// The signed frames of the shard's output, by the ids that they carry; 0 for none.
         var frames: [[(id: UInt64, frame: Frame)]] = []
+        /// The latest of these, because most streams of a turn get the same one.
+        var latest: (place: Int32, id: UInt64, frame: Frame)?
         /// Several frames of one stream.
         var joined: [UInt8] = []
         /// The head of the response that opens a stream, sent with the first frame.
@@ -43,6 +45,7 @@ extension ShardLoop {
     }
 
     private func write() {
+        writing.latest = nil
         writing.frames.removeAll(keepingCapacity: true)
         writing.frames.append(contentsOf: repeatElement([], count: shard.output.frames.count))
         var delivered = 0
@@ -176,8 +179,15 @@ extension ShardLoop {
         writing.gone.removeAll(keepingCapacity: true)
     }
 
+    @inline(__always)
     private func frame(_ delivery: ShardOutput.Delivery) -> Frame? {
-        writing.frames[Int(delivery.frame)].first { $0.id == delivery.id }?.frame ?? sign(delivery)
+        if let latest = writing.latest, latest.place == delivery.frame, latest.id == delivery.id {
+            return latest.frame
+        }
+        let known = writing.frames[Int(delivery.frame)].first { $0.id == delivery.id }?.frame
+        guard let frame = known ?? sign(delivery) else { return nil }
+        writing.latest = (delivery.frame, delivery.id, frame)
+        return frame
     }
 
     private func sign(_ delivery: ShardOutput.Delivery) -> Frame? {
