@@ -284,11 +284,13 @@ import WidgetModel
             issuers:
               - { iss: ci, apps: [com.mygame], scopes: [catalog:wite] }
               - { scopes: [client] }
+              - { iss: cd, apps: [com.mygame], scopes: [client], keys: /nowhere }
             """)
         #expect(faults["issuers.0.scopes"]?.contains("did you mean catalog:write?") == true)
         #expect(faults["issuers.0.keys"] == "is required")
         #expect(faults["issuers.1.iss"] == "is required")
         #expect(faults["issuers.1.apps"] == "is required")
+        #expect(faults["issuers.2.keys"] == "/nowhere cannot be read")
     }
 
     @Test func `denied tokens are read, each entry with an end or without`() throws {
