@@ -23,7 +23,7 @@ import time
 import urllib.error
 import urllib.request
 
-from gateway import PATIENCE, ROOT, Gateway, claims, free_port
+from gateway import PATIENCE, ROOT, Gateway, claims, eventually, free_port
 
 GATEWAY = str(ROOT / ".build-release/release/timeline-gateway")
 APP = "com.mygame"
@@ -54,12 +54,8 @@ def run(*command, user=None, **options):
 
 def wait(what, condition):
     """Returns the first result that is not false."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.05)
+    if result := eventually(condition):
+        return result
     raise SystemExit(f"Deploy/cluster: not within {PATIENCE:g} s: {what}")
 
 

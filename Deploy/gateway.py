@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -19,8 +20,15 @@ PROGRAM = os.environ.get(
 # When a wait has failed, in seconds, as of the tests (Patience.swift).
 PATIENCE = 120 * float(os.environ.get("TIMELINE_TEST_PATIENCE", 1))
 
-
 port_turns = itertools.count()
+
+
+def eventually(condition, pause=0.05):
+    """Returns the first result that is not false, or the last one when the wait has failed."""
+    end = time.monotonic() + PATIENCE
+    while not (result := condition()) and time.monotonic() < end:
+        time.sleep(pause)
+    return result
 
 
 def free_port():
@@ -41,6 +49,14 @@ def claims(token):
     """Those of a JWT."""
     part = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 class Webhook(http.server.BaseHTTPRequestHandler):
@@ -126,8 +142,4 @@ publicURL: {self.url}
             return json.loads(text) if text else None
 
     def stop(self):
-        self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        end(self.process)

@@ -187,27 +187,12 @@ public struct DependencyRule: Sendable, Hashable {
     /// The operations that match.
     public let operations: Set<Change.Operation>
 
-    /// Creates a rule whose lists are sorted.
-    package init(
-        entity: String, match: [Match], properties: [String], operations: Set<Change.Operation>
-    ) {
-        self.entity = entity
-        self.match = match
-        self.properties = properties
-        self.operations = operations
-    }
-
     /// One binding of a rule.
     public struct Match: Sendable, Hashable {
         /// The attribute of the change; `id` is the change's id.
         public let attribute: String
         /// The value to compare the attribute with.
         public let binding: Binding
-
-        package init(attribute: String, binding: Binding) {
-            self.attribute = attribute
-            self.binding = binding
-        }
     }
 
     /// The value that an attribute of a change is compared with.

@@ -193,18 +193,9 @@ extension Catalog {
         _ name: String, in reader: inout MemberReader, limits: Limits, _ faults: inout Faults
     ) -> [(String, String, JSONValue)] {
         guard let value = reader.value(name) else { return [] }
-        guard case .object(let object) = value else {
-            faults.add(name, "must be an object, not \(value.shape)")
-            return []
-        }
-        guard object.members.count <= limits.catalogKindsMax else {
-            faults.add(
-                name,
-                "has \(object.members.count) members; at most \(limits.catalogKindsMax) are allowed"
-            )
-            return []
-        }
-        return object.members.map { member in
+        let members = MemberReader.members(
+            of: value, at: name, countMax: limits.catalogKindsMax, &faults)
+        return members.map { member in
             let place = "\(name).\(member.name.forError)"
             if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
                 faults.add(place, "the name \(reason)")

@@ -175,18 +175,10 @@ extension DependencyRule {
     ) -> [Match] {
         guard let value = reader.value("match") else { return [] }
         let place = reader.path("match")
-        guard case .object(let object) = value else {
-            faults.add(place, "must be an object, not \(value.shape)")
-            return []
-        }
-        guard object.members.count <= limits.bindingsMax else {
-            faults.add(
-                place,
-                "has \(object.members.count) bindings; at most \(limits.bindingsMax) are allowed")
-            return []
-        }
         var match: [Match] = []
-        for member in object.members {
+        for member in MemberReader.members(
+            of: value, at: place, countMax: limits.bindingsMax, called: "bindings", &faults)
+        {
             let place = "\(place).\(member.name.forError)"
             if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
                 faults.add(place, "the name \(reason)")

@@ -273,7 +273,7 @@ final class ClusterMember: Service {
 
 /// The key rings of a cluster: the leader's files, which the other nodes copy from the log.
 struct SharedKeyRings {
-    private static let key = "key rings"
+    fileprivate static let key = "key rings"
     private let data: String
     private let rings: [(name: KeyRingName, timing: KeyRing.Timing)]
 
@@ -326,12 +326,10 @@ struct SharedKeyRings {
             try $0.setMeta(Self.key, text)
         }
     }
-
-    static func isOf(_ operation: StoreOperation) -> Bool {
-        if case .setMeta(key, _) = operation { true } else { false }
-    }
 }
 
 extension StoreOperation {
-    fileprivate var isOfKeys: Bool { SharedKeyRings.isOf(self) }
+    fileprivate var isOfKeys: Bool {
+        if case .setMeta(SharedKeyRings.key, _) = self { true } else { false }
+    }
 }

@@ -8,7 +8,6 @@ import GatewayOperations
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
-import GatewayTelemetry
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -315,7 +314,7 @@ package struct Gateway: Sendable {
                 certificateEnds: { [identity] in identity.current.notAfter },
                 pushCertificateEnds: { [senders] in senders.certificateEnds },
                 unconfirmed: unconfirmed, requestLimits: requestLimits,
-                spans: { [tracing] in tracing?.counts ?? SpanBatcher.Counts() }),
+                spans: { [tracing] in tracing?.counts }),
             readiness, configurationFaults: { [current] in current.refusal })
         let admin = AdminRoutes(
             sampler: overview,
@@ -377,7 +376,10 @@ package struct Gateway: Sendable {
         lifecycle.logLevel = .notice
         var running: [any Service] = [
             overview, adminPort, upkeep, listener, drain, watch, unconfirmed, issuerKeys,
-            LogSummaries(logs: sampledLogs),
+            // How many messages about peers' events were left out.
+            RegularWork(interval: .seconds(10)) { [sampledLogs] in
+                for log in sampledLogs { log.summarize() }
+            },
         ]
         if let probes { running.append(probes) }
         if let member, let nodeSocket {
@@ -395,7 +397,17 @@ package struct Gateway: Sendable {
             try await member.untilKeysAreKnown()
             await upkeep.lookAtKeys()
         } else {
-            running.append(HeadMark(store: engine.store))
+            // The head on disk, by which the next start detects a lost tail.
+            running.append(
+                RegularWork(interval: .seconds(1)) { [store = engine.store] in
+                    await withCheckedContinuation { continuation in
+                        // This call waits for the disk.
+                        DispatchQueue.global().async {
+                            store.noteHead()
+                            continuation.resume()
+                        }
+                    }
+                })
         }
         var group = ServiceGroupConfiguration(services: running, logger: lifecycle)
         // A peer must not be able to keep the gateway from stopping.

@@ -1,26 +1,5 @@
 import WidgetModel
 
-/// The reason why a signed text is rejected.
-package enum JWSRejection: String, Error, Sendable, Equatable, CaseIterable {
-    /// The text exceeds the size limit of its kind.
-    case tooLarge = "too-large"
-    /// The text is not three parts of base64url, or its header violates RFC 7515 section 4.
-    case malformed
-    /// The header has `crit`, which requires an extension that is not supported here (RFC 7515
-    /// section 4.1.11), or is itself invalid.
-    case criticalHeader = "critical-header"
-    /// The header's `typ` belongs to another kind of message (RFC 8725 section 3.11).
-    case wrongType = "wrong-type"
-    /// No key has the header's `kid`.
-    case unknownKey = "unknown-key"
-    /// The key set has a key with the header's `kid`, but of a kind that is not supported here.
-    case unusableKey = "unusable-key"
-    /// The header's `alg` is not the algorithm of the key named by its `kid`.
-    case wrongAlgorithm = "wrong-algorithm"
-    /// The signature does not verify with the key for this header and payload.
-    case badSignature = "bad-signature"
-}
-
 /// The kind of message that a verifier accepts, identified by `typ` (RFC 7515 section 4.1.9).
 package struct JWSType: Sendable {
     /// The media types without `application/`, in lower case.
@@ -64,8 +43,8 @@ package struct JWS: Sendable {
     /// Parses a compact serialization.
     ///
     /// - Parameter bytesMax: ``tokenBytesMax`` or ``notificationBytesMax``.
-    /// - Throws: ``JWSRejection``: `tooLarge`, `malformed` or `criticalHeader`.
-    package init(parsing compact: [UInt8], bytesMax: Int) throws(JWSRejection) {
+    /// - Throws: ``TokenRejection``: `tooLarge`, `malformed` or `criticalHeader`.
+    package init(parsing compact: [UInt8], bytesMax: Int) throws(TokenRejection) {
         guard compact.count <= bytesMax else { throw .tooLarge }
         let dot = UInt8(ascii: ".")
         guard let first = compact.firstIndex(of: dot), let last = compact.lastIndex(of: dot),
@@ -98,11 +77,11 @@ package struct JWS: Sendable {
     /// and the header names one of them. The sender influences nothing else, so neither `none` nor a
     /// public key used as an HMAC secret is accepted (RFC 8725 section 2.1).
     ///
-    /// - Throws: ``JWSRejection``: `wrongType`, `unknownKey`, `unusableKey`, `wrongAlgorithm`
+    /// - Throws: ``TokenRejection``: `wrongType`, `unknownKey`, `unusableKey`, `wrongAlgorithm`
     ///   or `badSignature`.
     package func verifiedPayload(
         by keys: JWKSet, as type: JWSType
-    ) throws(JWSRejection) -> [UInt8] {
+    ) throws(TokenRejection) -> [UInt8] {
         guard type.accepts(self.type) else { throw .wrongType }
         guard let key = keys[kid] else {
             throw keys.hasUnusableKey(named: kid) ? .unusableKey : .unknownKey

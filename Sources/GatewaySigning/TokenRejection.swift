@@ -1,12 +1,13 @@
-/// The reason why a bearer token is rejected. Never contains any part of the token.
+/// The reason why a bearer token, or another signed text, is rejected. Never contains a part of it.
 package enum TokenRejection: Error, Sendable, Hashable {
-    /// The token exceeds the size limit.
+    /// The text exceeds the size limit of its kind.
     case tooLarge
-    /// The token is not a JWT in the required format.
+    /// The text is not three parts of base64url, or its header violates RFC 7515 section 4.
     case malformed
-    /// The token has a `crit` header.
+    /// The header has `crit`, which requires an extension that is not supported here (RFC 7515
+    /// section 4.1.11), or is itself invalid.
     case criticalHeader
-    /// The header's `typ` is not that of a token.
+    /// The header's `typ` belongs to another kind of message (RFC 8725 section 3.11).
     case wrongType
     /// No trusted issuer has this `iss`.
     case unknownIssuer
@@ -112,20 +113,6 @@ package enum TokenRejection: Error, Sendable, Hashable {
         // Depends on the time; without `iat` the lifetime does, too.
         case .expired, .notYetValid, .livesTooLong, .denied: false
         }
-    }
-
-    init(_ rejection: JWSRejection) {
-        self =
-            switch rejection {
-            case .tooLarge: .tooLarge
-            case .malformed: .malformed
-            case .criticalHeader: .criticalHeader
-            case .wrongType: .wrongType
-            case .unknownKey: .unknownKey
-            case .unusableKey: .unusableKey
-            case .wrongAlgorithm: .wrongAlgorithm
-            case .badSignature: .badSignature
-            }
     }
 }
 

@@ -83,22 +83,13 @@ package struct TokenVerifier: Sendable {
 
     /// Verifies a token except for the list of denied tokens.
     func authenticate(_ token: [UInt8], now: Int64) throws(TokenRejection) -> VerifiedToken {
-        let jws: JWS
-        do throws(JWSRejection) {
-            jws = try JWS(parsing: token, bytesMax: JWS.tokenBytesMax)
-        } catch {
-            throw TokenRejection(error)
-        }
+        let jws = try JWS(parsing: token, bytesMax: JWS.tokenBytesMax)
         guard let object = try? JSONValue(parsing: jws.unverifiedPayload).objectValue else {
             throw .malformed
         }
         guard let iss = TokenClaims.issuer(of: object) else { throw .badClaim(.iss) }
         guard let issuer = policy.issuer(iss, kid: jws.kid) else { throw .unknownIssuer }
-        do throws(JWSRejection) {
-            _ = try jws.verifiedPayload(by: issuer.keys, as: .token)
-        } catch {
-            throw TokenRejection(error)
-        }
+        _ = try jws.verifiedPayload(by: issuer.keys, as: .token)
         let claims = try TokenClaims(object, limits: limits)
         try checkTimes(of: claims, now: now)
         guard claims.audiences.contains(where: { policy.audiences.containsBytes(of: $0) }) else {

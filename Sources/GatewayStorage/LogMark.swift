@@ -185,12 +185,10 @@ extension SQLiteStore {
         mark.withLock { $0 = made }
         guard known == nil else { return }
         // Stored afterwards: a database that has the key must have a mark.
-        try whileOpen {
-            try database.write { db in
-                try db.execute(
-                    sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
-                    arguments: [Self.markKey, Data(String(log).utf8)])
-            }
+        try writeNow { db in
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+                arguments: [Self.markKey, Data(String(log).utf8)])
         }
     }
 

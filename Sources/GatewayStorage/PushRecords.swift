@@ -14,7 +14,7 @@ package struct PushClientRow: Sendable, Equatable {
 
 package struct PushAttemptRow: Sendable, Equatable {
     /// The number of the attempt; 0 before it is stored.
-    package let number: Int64
+    package internal(set) var number: Int64
     /// The time of its end, ms since 1970.
     package let at: Int64
     /// The client that it was for.
@@ -49,13 +49,6 @@ package struct PushAttemptRow: Sendable, Equatable {
         self.milliseconds = milliseconds
         self.sequence = sequence
         self.cause = cause
-    }
-
-    /// Returns the attempt with the number that it is stored under.
-    func numbered(_ number: Int64) -> PushAttemptRow {
-        PushAttemptRow(
-            number: number, at: at, key: key, channel: channel, outcome: outcome, reason: reason,
-            reference: reference, milliseconds: milliseconds, sequence: sequence, cause: cause)
     }
 }
 

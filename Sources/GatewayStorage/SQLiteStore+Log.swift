@@ -26,7 +26,7 @@ extension SQLiteStore {
     /// - Returns: The changes, and the sequence before which to continue; `nil` at the beginning of
     ///   the log.
     package func changes(
-        app: String, before: UInt64, after: UInt64 = 0, limit: Int, scanMax: UInt64
+        app: String, before: UInt64, after: UInt64 = 0, limit: Int, scanMax: UInt64 = 50_000
     ) async throws -> (rows: [LogRow], next: UInt64?) {
         let end = min(before, head + 1)
         let lowest = max(floor, after) + 1

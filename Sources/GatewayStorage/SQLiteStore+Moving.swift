@@ -5,12 +5,10 @@ import GRDB
 extension SQLiteStore {
     /// Both keys, one behind the other: see ``StoreSecrets``.
     package func secretBytes() throws -> [UInt8] {
-        try whileOpen {
-            try database.read { db in
-                let row = try Row.fetchOne(db, sql: "SELECT secret, event_hash_key FROM state")
-                let keys: [Data] = [row?[0] ?? Data(), row?[1] ?? Data()]
-                return keys.flatMap { Array($0) }
-            }
+        try readNow { db in
+            let row = try Row.fetchOne(db, sql: "SELECT secret, event_hash_key FROM state")
+            let keys: [Data] = [row?[0] ?? Data(), row?[1] ?? Data()]
+            return keys.flatMap { Array($0) }
         }
     }
 
@@ -36,27 +34,25 @@ extension SQLiteStore {
             try body(portion, head)
         }
         try pushClients { rows in try body(rows.map { .putPushClient($0) }, head) }
-        let (attempts, tokens, meta) = try whileOpen {
-            try database.read { db in
-                (
-                    try Row.fetchAll(
-                        db,
-                        sql: """
-                            SELECT number, at, app, client, channel, outcome, reason, reference,
-                            milliseconds, sequence, cause FROM push_attempt ORDER BY number
-                            """
-                    ).map(PushAttemptRow.init),
-                    try Row.fetchAll(db, sql: "SELECT issuer, issued_at, token FROM provider_token")
-                        .map { ProviderTokenRow(issuer: $0[0], issuedAt: $0[1], token: $0[2]) },
-                    // One that is not there, too: an epoch may set it.
-                    try [Self.pushesClear, Self.voidPositions].map { key in
-                        StoreOperation.setMeta(
-                            key,
-                            try Data.fetchOne(
-                                db, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key]))
-                    }
-                )
-            }
+        let (attempts, tokens, meta) = try readNow { db in
+            (
+                try Row.fetchAll(
+                    db,
+                    sql: """
+                        SELECT number, at, app, client, channel, outcome, reason, reference,
+                        milliseconds, sequence, cause FROM push_attempt ORDER BY number
+                        """
+                ).map(PushAttemptRow.init),
+                try Row.fetchAll(db, sql: "SELECT issuer, issued_at, token FROM provider_token")
+                    .map { ProviderTokenRow(issuer: $0[0], issuedAt: $0[1], token: $0[2]) },
+                // One that is not there, too: an epoch may set it.
+                try [Self.pushesClear, Self.voidPositions].map { key in
+                    StoreOperation.setMeta(
+                        key,
+                        try Data.fetchOne(
+                            db, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key]))
+                }
+            )
         }
         for start in stride(from: 0, to: attempts.count, by: 1_000) {
             let portion = attempts[start..<min(start + 1_000, attempts.count)]

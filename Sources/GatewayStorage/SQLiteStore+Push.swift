@@ -9,18 +9,16 @@ extension SQLiteStore {
         var last = RegistrationKey(app: "", client: "")
         while true {
             let after = last
-            let page = try whileOpen {
-                try database.read {
-                    try bounded(
-                        Row.fetchCursor(
-                            $0.cachedStatement(
-                                sql: """
-                                    SELECT app, client, payload FROM push_client
-                                    WHERE (app, client) > (?, ?) ORDER BY app, client LIMIT ?
-                                    """),
-                            arguments: [after.app, after.client, max(batch, 1)]),
-                        PushClientRow.init, bytes: { $0.payload?.count ?? 0 })
-                }
+            let page = try readNow {
+                try bounded(
+                    Row.fetchCursor(
+                        $0.cachedStatement(
+                            sql: """
+                                SELECT app, client, payload FROM push_client
+                                WHERE (app, client) > (?, ?) ORDER BY app, client LIMIT ?
+                                """),
+                        arguments: [after.app, after.client, max(batch, 1)]),
+                    PushClientRow.init, bytes: { $0.payload?.count ?? 0 })
             }
             guard let end = page.rows.last else { return }
             last = end.key

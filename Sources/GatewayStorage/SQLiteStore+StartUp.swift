@@ -5,11 +5,9 @@ import GRDB
 extension SQLiteStore {
     /// Returns all stored epochs, oldest first.
     package func epochs() throws -> [EpochRow] {
-        try whileOpen {
-            try database.read { db in
-                try Row.fetchAll(db, sql: "SELECT * FROM epoch ORDER BY ordinal")
-                    .map(EpochRow.init)
-            }
+        try readNow { db in
+            try Row.fetchAll(db, sql: "SELECT * FROM epoch ORDER BY ordinal")
+                .map(EpochRow.init)
         }
     }
 
@@ -26,12 +24,10 @@ extension SQLiteStore {
     package func openEpoch(
         id: UInt64, atLeast ordinal: Int64 = 0, now: Int64, voidOlder: Bool
     ) throws -> EpochRow {
-        try whileOpen {
-            try database.write { db in
-                try Self.openEpoch(
-                    db, id: id, atLeast: ordinal, at: try Self.position(db).head, now: now,
-                    voidOlder: voidOlder, kept: configuration.epochsMax)
-            }
+        try writeNow { db in
+            try Self.openEpoch(
+                db, id: id, atLeast: ordinal, at: try Self.position(db).head, now: now,
+                voidOlder: voidOlder, kept: configuration.epochsMax)
         }
     }
 
@@ -67,7 +63,7 @@ extension SQLiteStore {
 
     /// Returns whether the schema is the newest one; a start migrates an older one.
     package func hasNewestSchema() throws -> Bool {
-        try whileOpen { try database.read(Migrations.isComplete) }
+        try readNow(Migrations.isComplete)
     }
 
     private static let noted = "rings"
@@ -82,11 +78,9 @@ extension SQLiteStore {
 
     /// Returns the value stored under a key of the database.
     package func meta(_ key: String) throws -> Data? {
-        try whileOpen {
-            try database.read {
-                try Data.fetchOne(
-                    $0, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key])
-            }
+        try readNow {
+            try Data.fetchOne(
+                $0, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key])
         }
     }
 
@@ -96,12 +90,10 @@ extension SQLiteStore {
         let before = try notedRings() ?? []
         let after = Set(before).union(names).sorted()
         guard after != before else { return }
-        try whileOpen {
-            try database.write { db in
-                try db.execute(
-                    sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
-                    arguments: [Self.noted, Data(after.joined(separator: " ").utf8)])
-            }
+        try writeNow { db in
+            try db.execute(
+                sql: "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+                arguments: [Self.noted, Data(after.joined(separator: " ").utf8)])
         }
     }
 
@@ -115,30 +107,26 @@ extension SQLiteStore {
 
     /// Replaces void push states by current ones. They are on disk when this returns.
     package func replaceVoidPositions(with rows: [PushClientRow]) throws {
-        try whileOpen {
-            try database.write { db in
-                let statement = try db.makeStatement(
-                    sql: """
-                        INSERT OR REPLACE INTO push_client (app, client, payload) VALUES (?, ?, ?)
-                        """)
-                for row in rows where row.payload != nil {
-                    try statement.execute(arguments: [row.key.app, row.key.client, row.payload])
-                }
-                try db.execute(
-                    sql: "DELETE FROM meta WHERE key = ?", arguments: [Self.voidPositions])
+        try writeNow { db in
+            let statement = try db.makeStatement(
+                sql: """
+                    INSERT OR REPLACE INTO push_client (app, client, payload) VALUES (?, ?, ?)
+                    """)
+            for row in rows where row.payload != nil {
+                try statement.execute(arguments: [row.key.app, row.key.client, row.payload])
             }
+            try db.execute(
+                sql: "DELETE FROM meta WHERE key = ?", arguments: [Self.voidPositions])
         }
     }
 
     /// Returns every stored catalog in the order of their sequences: the newest of each app, those
     /// whose rows are in the log, and those in force at the oldest row.
     package func catalogs() throws -> [CatalogRow] {
-        try whileOpen {
-            try database.read { db in
-                try Row.fetchAll(
-                    db, sql: "SELECT app, sequence, payload FROM catalog ORDER BY sequence"
-                ).map(CatalogRow.init)
-            }
+        try readNow { db in
+            try Row.fetchAll(
+                db, sql: "SELECT app, sequence, payload FROM catalog ORDER BY sequence"
+            ).map(CatalogRow.init)
         }
     }
 
@@ -158,19 +146,17 @@ extension SQLiteStore {
         var last = max(sequence, floor)
         while last < end {
             let after = last
-            let rows = try whileOpen {
-                try database.read {
-                    try bounded(
-                        Row.fetchCursor(
-                            $0.cachedStatement(
-                                sql: """
-                                    SELECT sequence, app, type, source, event_id, accepted_at,
-                                        payload
-                                    FROM log WHERE sequence > ? AND sequence <= ?
-                                    ORDER BY sequence LIMIT ?
-                                    """), arguments: [after, end, max(batch, 1)]),
-                        LogRow.init, bytes: \.payload.count)
-                }
+            let rows = try readNow {
+                try bounded(
+                    Row.fetchCursor(
+                        $0.cachedStatement(
+                            sql: """
+                                SELECT sequence, app, type, source, event_id, accepted_at,
+                                    payload
+                                FROM log WHERE sequence > ? AND sequence <= ?
+                                ORDER BY sequence LIMIT ?
+                                """), arguments: [after, end, max(batch, 1)]),
+                    LogRow.init, bytes: \.payload.count)
             }
             for row in rows.rows {
                 guard row.sequence == last + 1 else {
@@ -192,20 +178,18 @@ extension SQLiteStore {
         var last: Int64 = 0
         while true {
             let after = last
-            let page = try whileOpen {
-                try database.read {
-                    try bounded(
-                        Row.fetchCursor(
-                            $0.cachedStatement(
-                                sql: """
-                                    SELECT r.app, r.client, r.payload, r.updated_at, s.seen_at,
-                                        r.rowid
-                                    FROM registration r
-                                    JOIN registration_seen s USING (app, client)
-                                    WHERE r.rowid > ? ORDER BY r.rowid LIMIT ?
-                                    """), arguments: [after, max(batch, 1)]),
-                        { (try RegistrationRow($0), $0[5] as Int64) }, bytes: \.0.payload.count)
-                }
+            let page = try readNow {
+                try bounded(
+                    Row.fetchCursor(
+                        $0.cachedStatement(
+                            sql: """
+                                SELECT r.app, r.client, r.payload, r.updated_at, s.seen_at,
+                                    r.rowid
+                                FROM registration r
+                                JOIN registration_seen s USING (app, client)
+                                WHERE r.rowid > ? ORDER BY r.rowid LIMIT ?
+                                """), arguments: [after, max(batch, 1)]),
+                    { (try RegistrationRow($0), $0[5] as Int64) }, bytes: \.0.payload.count)
             }
             guard let end = page.rows.last else { return }
             last = end.1

@@ -304,11 +304,17 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Runs `body` unless the store is closed, and translates the database's errors.
-    func whileOpen<T>(_ body: () throws -> T) throws -> T {
+    /// Reads on the caller's thread, unless the store is closed; translates the database's errors.
+    func readNow<T>(_ body: (Database) throws -> T) throws -> T {
         // A closed connection must not be used.
         guard !commits.isClosed else { throw StoreError.closed }
-        return try StoreError.translating(files, body)
+        return try StoreError.translating(files) { try database.read(body) }
+    }
+
+    /// Writes as ``readNow(_:)`` reads.
+    func writeNow<T>(_ body: (Database) throws -> T) throws -> T {
+        guard !commits.isClosed else { throw StoreError.closed }
+        return try StoreError.translating(files) { try database.write(body) }
     }
 
     /// Returns the settings of every connection, to a file or in memory.

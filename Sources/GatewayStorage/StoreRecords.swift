@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 
 package enum LogEntryType: Int, Sendable {
     /// A data change of a backend.
@@ -28,19 +29,6 @@ package struct LogRow: Sendable, Equatable {
     package let acceptedAt: Int64
     /// The opaque content.
     package let payload: Data
-
-    package init(
-        sequence: UInt64, app: String, type: LogEntryType, source: String?, eventID: String?,
-        acceptedAt: Int64, payload: Data
-    ) {
-        self.sequence = sequence
-        self.app = app
-        self.type = type
-        self.source = source
-        self.eventID = eventID
-        self.acceptedAt = acceptedAt
-        self.payload = payload
-    }
 }
 
 /// A version of an app's catalog.
@@ -51,12 +39,6 @@ package struct CatalogRow: Sendable, Equatable {
     package let sequence: UInt64
     /// The opaque content.
     package let payload: Data
-
-    package init(app: String, sequence: UInt64, payload: Data) {
-        self.app = app
-        self.sequence = sequence
-        self.payload = payload
-    }
 }
 
 package struct RegistrationKey: Sendable, Hashable {
@@ -79,13 +61,6 @@ package struct RegistrationRow: Sendable, Equatable {
     package let updatedAt: Int64
     /// The time at which the client was last updated or seen, ms since 1970.
     package let seenAt: Int64
-
-    package init(key: RegistrationKey, payload: Data, updatedAt: Int64, seenAt: Int64) {
-        self.key = key
-        self.payload = payload
-        self.updatedAt = updatedAt
-        self.seenAt = seenAt
-    }
 }
 
 package struct RegistrationPage: Sendable {
@@ -113,4 +88,45 @@ package struct Committed<Value: Sendable>: Sendable {
     package let value: Value
     /// The highest sequence on disk after the transaction, including rows of other jobs.
     package let head: UInt64
+}
+
+/// Conversion of database rows to values. The tables are strict, and columns read here without a
+/// default are not null, so that each column has the expected type.
+
+extension LogRow {
+    /// Creates a value from the columns sequence, app, type, source, event id, acceptance time,
+    /// payload.
+    init(_ row: Row) throws {
+        guard let type = LogEntryType(rawValue: row[2]) else {
+            throw StoreError.corrupt(reason: "the log contains a row of unknown type")
+        }
+        self.init(
+            sequence: row[0], app: row[1], type: type, source: row[3], eventID: row[4],
+            acceptedAt: row[5], payload: row[6] ?? Data())
+    }
+}
+
+extension CatalogRow {
+    /// Creates a value from the columns app, sequence, payload.
+    init(_ row: Row) {
+        self.init(app: row[0], sequence: row[1], payload: row[2] ?? Data())
+    }
+}
+
+extension RegistrationRow {
+    /// Creates a value from the columns app, client, payload, time of update, time last seen.
+    init(_ row: Row) throws {
+        self.init(
+            key: RegistrationKey(app: row[0], client: row[1]), payload: row[2] ?? Data(),
+            updatedAt: row[3], seenAt: row[4])
+    }
+}
+
+extension EpochRow {
+    /// Creates a value from the columns ordinal, id, opening sequence, void, opening time.
+    init(_ row: Row) {
+        self.init(
+            ordinal: row[0], id: UInt64(bitPattern: row[1] as Int64), openedAtSequence: row[2],
+            isVoid: row[3], openedAt: row[4])
+    }
 }

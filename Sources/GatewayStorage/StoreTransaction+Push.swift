@@ -57,7 +57,9 @@ extension StoreTransaction {
                 ])
                 return db.lastInsertedRowID
             }
-            record(.appendPushAttempt(row.numbered(number)))
+            var stored = row
+            stored.number = number
+            record(.appendPushAttempt(stored))
         }
     }
 

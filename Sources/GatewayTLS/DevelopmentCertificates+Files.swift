@@ -37,25 +37,16 @@ enum PrivateDirectory {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("make", path) }
     }
 
-    /// Creates `path` with `content`; fails if anything exists there.
-    static func create(_ path: String, with content: [UInt8], mode: mode_t) throws(TLSError) {
+    /// Creates `path` with `content`; if anything exists there, replaces it or fails.
+    static func put(
+        _ path: String, with content: [UInt8], mode: mode_t, replacing: Bool = false
+    ) throws(TLSError) {
         let temporary = try temporary(beside: path, content, mode: mode)
         // Unlike a rename, a link never replaces.
-        let isLinked = link(temporary, path) == 0
-        let error = failure("make", path)
+        let isThere = (replacing ? rename(temporary, path) : link(temporary, path)) == 0
+        let error = failure(replacing ? "replace" : "make", path)
         unlink(temporary)
-        guard isLinked else { throw error }
-        try sync(directoryOf: path)
-    }
-
-    /// Creates `path` with `content`, or replaces the file that is there.
-    static func replace(_ path: String, with content: [UInt8], mode: mode_t) throws(TLSError) {
-        let temporary = try temporary(beside: path, content, mode: mode)
-        guard rename(temporary, path) == 0 else {
-            let error = failure("replace", path)
-            unlink(temporary)
-            throw error
-        }
+        guard isThere else { throw error }
         try sync(directoryOf: path)
     }
 

@@ -68,8 +68,9 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         }
         let leaf = try issueServer(
             for: key, by: authority.certificate, signedWith: signingKey, now: now)
-        try PrivateDirectory.replace(
-            made.certificate, with: try pem(leaf) + pem(authority.certificate), mode: 0o600)
+        try PrivateDirectory.put(
+            made.certificate, with: try pem(leaf) + pem(authority.certificate), mode: 0o600,
+            replacing: true)
         return made
     }
 
@@ -86,7 +87,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
             // A first call that was cut short after its first file leaves a key alone.
             let key = try key(keyPath)
             let certificate = try issueAuthority(key, now: now)
-            try PrivateDirectory.create(path, with: try pem(certificate), mode: 0o644)
+            try PrivateDirectory.put(path, with: try pem(certificate), mode: 0o644)
             return Authority(certificate: certificate, key: key)
         }
         guard let certificate = try PEMSource.file(path).certificates().first,
@@ -142,7 +143,7 @@ package struct DevelopmentCertificates: Equatable, Sendable {
         let key = try newKey()
         var text = try pem(key)
         defer { text.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
-        try PrivateDirectory.create(path, with: text, mode: 0o600)
+        try PrivateDirectory.put(path, with: text, mode: 0o600)
         return key
     }
 }

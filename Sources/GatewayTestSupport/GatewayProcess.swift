@@ -114,16 +114,9 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
         lock.withLock { child = launched }
     }
 
+    /// SIGTERM; kills it when it does not end, and then returns `nil`.
     @discardableResult
-    package func terminate() -> GatewayProcessExit? {
-        terminate(seconds: Patience.seconds)
-    }
-
-    /// SIGTERM. Returns its exit status; `nil` when it did not end within `seconds`, and then it
-    /// is killed.
-    package func terminate(seconds: Double) -> GatewayProcessExit? {
-        end(SIGTERM, seconds: seconds)
-    }
+    package func terminate() -> GatewayProcessExit? { end(SIGTERM) }
 
     /// Sends a signal and does not wait.
     package func signal(_ number: Int32) {
@@ -143,7 +136,7 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
 
     /// SIGKILL; returns when it is gone.
     package func kill() {
-        _ = end(SIGKILL, seconds: Patience.seconds)
+        _ = end(SIGKILL)
     }
 
     /// Starts it again on the same data directory, on another port; kills it first if it runs.
@@ -152,10 +145,10 @@ package final class GatewayProcess: TestGateway, @unchecked Sendable {
         try start()
     }
 
-    private func end(_ signal: Int32, seconds: Double) -> GatewayProcessExit? {
+    private func end(_ signal: Int32) -> GatewayProcessExit? {
         guard let child = lock.withLock({ self.child }) else { return nil }
         child.signal(signal)
-        let exit = child.waitForExit(seconds: seconds)
+        let exit = child.waitForExit(seconds: Patience.seconds)
         if exit == nil { child.kill() }
         return exit
     }

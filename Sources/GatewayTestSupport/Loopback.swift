@@ -58,3 +58,14 @@ package func uninterrupted<Count: BinaryInteger>(_ call: () -> Count) -> Count {
         if count > 0 || errno != EINTR || ContinuousClock.now > end { return count }
     }
 }
+
+/// Raises this process's limit of open files to its maximum, which the processes it starts inherit;
+/// returns the limit.
+package func raiseDescriptorLimit() -> Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
+    limit.rlim_cur = limit.rlim_max
+    _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    _ = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    return Int(exactly: limit.rlim_cur) ?? .max
+}

@@ -9,16 +9,19 @@ public enum Identifier {
         // Sound: the pointer is read within the closure that lends it.
         return text.withUTF8 { bytes in
             !bytes.isEmpty && bytes.count <= bytesMax
-                && bytes.allSatisfy {
-                    switch $0 {
-                    case UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                        UInt8(ascii: "a")...UInt8(ascii: "z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
-                        UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "-"):
-                        true
-                    default: false
-                    }
-                }
+                && bytes.allSatisfy { $0.isLetterOrDigit || "._~-".utf8.contains($0) }
+        }
+    }
+}
+
+extension UInt8 {
+    /// Whether it is a letter or digit of ASCII.
+    package var isLetterOrDigit: Bool {
+        switch self {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
         }
     }
 }

@@ -6,11 +6,6 @@ struct BenchSession {
     /// The figures so far.
     private(set) var report = Report()
 
-    /// A session that has measured nothing.
-    init(settings: BenchSettings, printsTables: Bool) {
-        (self.settings, self.printsTables) = (settings, printsTables)
-    }
-
     /// Measures `scenarios` in their order. A failure is recorded, and the next one follows. Throws
     /// ``Interruption`` alone.
     mutating func run(_ scenarios: [ScenarioName]) throws {

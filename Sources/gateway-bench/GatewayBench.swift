@@ -98,7 +98,7 @@ struct GatewayBench: ParsableCommand {
                 return
             }
         }
-        let limit = Machine.raiseDescriptorLimit()
+        let limit = raiseDescriptorLimit()
         let settings = try settings()
         let fitting = limit - Machine.descriptorsReserve
         guard settings.streams <= fitting else {

@@ -48,10 +48,10 @@ struct Token: ParsableCommand {
 
     func run() throws {
         let scopes = try readScopes()
-        guard let seconds = TokenDuration.seconds(ttl), seconds > 0 else {
+        guard let seconds = DurationText.seconds(ttl), seconds > 0 else {
             throw ValidationError("--ttl must be a duration such as 90s, 15m, 1h or 30d.")
         }
-        if scopes.contains(.client), seconds > TokenDuration.clientMax {
+        if scopes.contains(.client), seconds > LocalIssuer.clientTokenSecondsMax {
             throw ValidationError("--ttl: a client token is valid for at most 30 days.")
         }
         let attributes = try readAttributeOptions()

@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineRuntime
 import WidgetModel
 
 struct AttemptsCommand: AsyncParsableCommand {
@@ -48,24 +47,20 @@ struct AttemptsCommand: AsyncParsableCommand {
 
     /// The query string. No value needs encoding: each is validated first.
     var query: String {
-        var parts = ["limit=\(page.limit)"]
-        if let client { parts.append("client=\(client)") }
-        if let channel { parts.append("channel=\(channel.rawValue)") }
-        if let outcome { parts.append("outcome=\(outcome)") }
-        if let before { parts.append("before=\(before)") }
-        return parts.joined(separator: "&")
+        page.query([
+            ("client", client), ("channel", channel?.rawValue), ("outcome", outcome),
+            ("before", before.map { "\($0)" }),
+        ])
     }
 
     static func text(_ page: AttemptPage) -> String {
-        guard !page.attempts.isEmpty else { return "no attempts" }
-        let table = TextBlock.table(
+        TextBlock.table(
             ["TIME", "CLIENT", "CHANNEL", "CAUSE", "OUTCOME", "REASON", "MS", "REFERENCE"],
             page.attempts.map {
                 [
                     $0.time, $0.client, $0.channel, $0.cause ?? "-", $0.outcome, $0.reason ?? "-",
                     String($0.ms), $0.reference ?? "-",
                 ]
-            })
-        return page.before.map { table + "\nnext page: --before \($0)" } ?? table
+            }, none: "no attempts", next: page.before.map { "--before \($0)" })
     }
 }

@@ -126,13 +126,9 @@ extension CatalogCommand {
             guard let app = try app.stated() ?? document.app else {
                 throw ValidationError("the catalog names no app; set it with --app")
             }
-            try await options.withService(of: app) { service throws(GatewayFailure) in
-                let answer = try await service.document(
-                    "POST", "\(service.base)/catalog/diff?since=\(since)", body: document.bytes,
-                    contentType: document.mediaType)
-                try Terminal.print(
-                    answer.value, as: options.form, text: ExplanationText.difference)
-            }
+            try await options.send(
+                "POST", "/catalog/diff?since=\(since)", of: app, body: document.bytes,
+                contentType: document.mediaType, text: ExplanationText.difference)
         }
     }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineRuntime
 import WidgetModel
 
 struct ChangesCommand: AsyncParsableCommand {
@@ -37,28 +36,24 @@ struct ChangesCommand: AsyncParsableCommand {
     @OptionGroup var page: PageOptions
 
     func run() async throws {
-        let cursor = before.map { "&before=\($0)" } ?? ""
-        try await options.show("/changes?limit=\(page.limit)\(cursor)", of: app, text: text)
+        let query = page.query([("before", before.map { "\($0)" })])
+        try await options.show("/changes?\(query)", of: app, text: text)
     }
 
     func text(_ page: ChangePage) -> String {
         let changes = page.changes.filter { change in
             (entity == nil || change.entity == entity) && (!unmatched || change.unmatched == true)
         }
-        var text = "no changes"
-        if !changes.isEmpty {
-            text = TextBlock.table(
-                ["SEQUENCE", "TIME", "ENTITY", "OPERATION", "PROPERTIES", "INVALIDATED"],
-                changes.map { change in
-                    [
-                        String(change.sequence), change.time,
-                        [change.entity, change.entityID].compactMap { $0 }.joined(separator: " "),
-                        change.operation, (change.properties ?? []).joined(separator: ", "),
-                        Self.invalidated(change),
-                    ]
-                })
-        }
-        return page.before.map { text + "\nnext page: --before \($0)" } ?? text
+        return TextBlock.table(
+            ["SEQUENCE", "TIME", "ENTITY", "OPERATION", "PROPERTIES", "INVALIDATED"],
+            changes.map { change in
+                [
+                    String(change.sequence), change.time,
+                    [change.entity, change.entityID].compactMap { $0 }.joined(separator: " "),
+                    change.operation, (change.properties ?? []).joined(separator: ", "),
+                    Self.invalidated(change),
+                ]
+            }, none: "no changes", next: page.before.map { "--before \($0)" })
     }
 
     private static func invalidated(_ change: LoggedChange) -> String {

@@ -57,16 +57,13 @@ struct ClientsCommand: AsyncParsableCommand {
         }
 
         var query: String {
-            var parts = ["limit=\(page.limit)"]
-            if let attribute { parts.append("attribute=\(attribute.encoded)") }
-            if let prefix { parts.append("prefix=\(prefix)") }
-            if let after { parts.append("after=\(after)") }
-            return parts.joined(separator: "&")
+            page.query([
+                ("attribute", attribute?.encoded), ("prefix", prefix), ("after", after),
+            ])
         }
 
         static func text(_ page: ClientPage) -> String {
-            guard !page.clients.isEmpty else { return "no clients" }
-            let table = TextBlock.table(
+            TextBlock.table(
                 ["CLIENT", "PLATFORM", "STATE", "SEEN", "WIDGETS", "SETS", "CONTROLS", "HEARS BY"],
                 page.clients.map { client in
                     let platform = [client.platform, client.osVersion]
@@ -78,8 +75,7 @@ struct ClientsCommand: AsyncParsableCommand {
                         String(client.recommendations.count), String(client.controls.count),
                         channels.isEmpty ? "poll" : channels.joined(separator: ", "),
                     ]
-                })
-            return page.after.map { table + "\nnext page: --after \($0)" } ?? table
+                }, none: "no clients", next: page.after.map { "--after \($0)" })
         }
 
         private static func state(of client: RegisteredClient) -> String {

@@ -48,8 +48,17 @@ struct CommonOptions: ParsableArguments {
     func show<Document: Decodable>(
         _ path: String, of app: AppOption, text: (Document) -> String
     ) async throws {
-        try await withService(of: app.required()) { service throws(GatewayFailure) in
-            let answer = try await service.json("GET", service.base + path)
+        try await send("GET", path, of: app.required(), text: text)
+    }
+
+    /// Sends a request to a path below an app's, and prints the answer in the chosen form.
+    func send<Document: Decodable>(
+        _ method: String, _ path: String, of app: String, body: [UInt8]? = nil,
+        contentType: String = "application/json", text: (Document) -> String
+    ) async throws {
+        try await withService(of: app) { service throws(GatewayFailure) in
+            let answer = try await service.document(
+                method, service.base + path, body: body, contentType: contentType)
             try Terminal.print(answer.value, as: form, text: text)
         }
     }
@@ -142,6 +151,13 @@ struct PageOptions: ParsableArguments {
     func validate() throws {
         guard (1...1_000).contains(limit) else {
             throw ValidationError("--limit must be 1 to 1000")
+        }
+    }
+
+    /// The query of a page with what is stated of these. A value is validated or encoded before.
+    func query(_ parts: [(name: String, value: String?)]) -> String {
+        parts.reduce("limit=\(limit)") { query, part in
+            part.value.map { "\(query)&\(part.name)=\($0)" } ?? query
         }
     }
 }

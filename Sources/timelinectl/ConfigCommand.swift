@@ -57,8 +57,7 @@ struct ConfigCommand: AsyncParsableCommand {
 
     /// The differences, one per line.
     static func text(_ difference: ConfigurationDifference) -> String {
-        guard !difference.changes.isEmpty else { return "no difference" }
-        return TextBlock.table(
+        TextBlock.table(
             ["OPTION", "BEFORE", "AFTER", "TAKES EFFECT"],
             difference.changes.map { change in
                 let isFile = change.contents != nil
@@ -66,7 +65,7 @@ struct ConfigCommand: AsyncParsableCommand {
                     change.option, isFile ? "-" : change.before ?? "default",
                     isFile ? "contents changed" : change.after ?? "default", change.takesEffect,
                 ]
-            })
+            }, none: "no difference")
     }
 }
 

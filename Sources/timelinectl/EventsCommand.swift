@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineRuntime
 
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -24,11 +23,10 @@ struct EventsCommand: AsyncParsableCommand {
     }
 
     static func text(_ document: PushEvents) -> String {
-        guard !document.events.isEmpty else { return "no events" }
-        return TextBlock.table(
+        TextBlock.table(
             ["TIME", "EVENT", "TIMES", "CLIENT", "WHAT"],
             document.events.map {
                 [$0.time, $0.event, String($0.times), $0.client ?? "-", $0.text]
-            })
+            }, none: "no events")
     }
 }

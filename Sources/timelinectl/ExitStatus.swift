@@ -10,11 +10,6 @@ enum ExitStatus {
     static let missed = ExitCode(5)
     static let unwell = ExitCode(6)
 
-    /// Translates the parser's own statuses into ours.
-    static func of(_ status: ExitCode) -> ExitCode {
-        status == .success ? .success : usage
-    }
-
     /// The exit status for a failed request.
     static func of(_ failure: GatewayFailure) -> ExitCode {
         switch failure {

@@ -1,7 +1,5 @@
 import ArgumentParser
 import Foundation
-import TimelineRuntime
-import WidgetModel
 
 struct ExplainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -49,12 +47,9 @@ struct ExplainCommand: AsyncParsableCommand {
                     "/changes/\(sequence)/explain", of: app, text: ExplanationText.change)
             }
             let document = try stated.document()
-            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-                let answer = try await service.document(
-                    "POST", "\(service.base)/changes/explain", body: document.bytes,
-                    contentType: document.mediaType)
-                try Terminal.print(answer.value, as: options.form, text: ExplanationText.events)
-            }
+            try await options.send(
+                "POST", "/changes/explain", of: app.required(), body: document.bytes,
+                contentType: document.mediaType, text: ExplanationText.events)
         }
     }
 

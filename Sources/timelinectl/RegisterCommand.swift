@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineRuntime
 import WidgetModel
 
 struct RegisterCommand: AsyncParsableCommand {
@@ -34,11 +33,9 @@ struct RegisterCommand: AsyncParsableCommand {
         } catch {
             throw ValidationError("the registration is not JSON: \(error)")
         }
-        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-            let answer = try await service.json(
-                "PUT", service.base(ofClient: client.client), body: registration)
-            try Terminal.print(answer.value, as: options.form, text: Self.text)
-        }
+        try await options.send(
+            "PUT", "/clients/\(client.client)", of: app.required(), body: registration.serialized,
+            text: Self.text)
     }
 
     static func text(_ registered: Registered) -> String {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineRuntime
 import WidgetModel
 
 struct ReloadCommand: AsyncParsableCommand {
@@ -36,10 +35,8 @@ struct ReloadCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-            let answer = try await service.json("POST", "\(service.base)/reloads", body: body)
-            try Terminal.print(answer.value, as: options.form, text: Self.text)
-        }
+        try await options.send(
+            "POST", "/reloads", of: app.required(), body: body.serialized, text: Self.text)
     }
 
     var body: JSONValue {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import GatewayDocuments
-import TimelineRuntime
 import WidgetModel
 
 struct ResendCommand: AsyncParsableCommand {
@@ -26,12 +25,10 @@ struct ResendCommand: AsyncParsableCommand {
     var channel: NotificationChannel
 
     func run() async throws {
-        try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-            let answer = try await service.json(
-                "POST", "\(service.base(ofClient: client.client))/pushes",
-                body: ["channel": .string(channel.rawValue)])
-            try Terminal.print(answer.value, as: options.form, text: Self.text)
-        }
+        let order: JSONValue = ["channel": .string(channel.rawValue)]
+        try await options.send(
+            "POST", "/clients/\(client.client)/pushes", of: app.required(),
+            body: order.serialized, text: Self.text)
     }
 
     static func text(_ taken: PushesTaken) -> String {

@@ -62,9 +62,15 @@ struct TextBlock: Equatable {
         return TextBlock(lines: lines)
     }
 
-    /// A table of rows below their headings; the content of a cell stays on its line.
-    static func table(_ headings: [String], _ rows: [[String]]) -> String {
-        columns([headings] + rows).joined(separator: "\n")
+    /// A table of rows below their headings, or `none` without rows; the content of a cell stays on
+    /// its line. `next` is the option that asks for the next page.
+    static func table(
+        _ headings: [String], _ rows: [[String]], none: String? = nil, next: String? = nil
+    ) -> String {
+        var lines = columns([headings] + rows)
+        if rows.isEmpty, let none { lines = [none] }
+        if let next { lines.append("next page: \(next)") }
+        return lines.joined(separator: "\n")
     }
 
     /// Rows as aligned columns, one line each; the content of a cell stays on its line.

@@ -67,8 +67,7 @@ struct Timelinectl: AsyncParsableCommand {
 
     /// Prints why a command line is rejected, or the help or version that it asks for, and ends.
     private static func end(parsing error: any Error, _ arguments: [String]) -> Never {
-        let status = exitCode(for: error)
-        guard status != .success else {
+        guard exitCode(for: error) != .success else {
             Terminal.print(fullMessage(for: error))
             Foundation.exit(0)
         }
@@ -77,6 +76,6 @@ struct Timelinectl: AsyncParsableCommand {
         } else {
             Terminal.complain(fullMessage(for: error))
         }
-        Foundation.exit(ExitStatus.of(status).rawValue)
+        Foundation.exit(ExitStatus.usage.rawValue)
     }
 }

@@ -40,12 +40,9 @@ struct TokenCommand: AsyncParsableCommand {
         var ttl = "1h"
 
         func run() async throws {
-            try await options.withService(of: app.required()) { service throws(GatewayFailure) in
-                let answer = try await service.json("POST", "\(service.base)/tokens", body: body)
-                try Terminal.print(answer.value, as: options.form) { (issued: IssuedToken) in
-                    issued.token
-                }
-            }
+            try await options.send(
+                "POST", "/tokens", of: app.required(), body: body.serialized
+            ) { (issued: IssuedToken) in issued.token }
         }
 
         var body: JSONValue {

@@ -28,7 +28,7 @@ struct TokenReport {
         }
         var isVerified: Bool?
         if let keys {
-            do throws(JWSRejection) {
+            do throws(TokenRejection) {
                 let type = header?.objectValue?["typ"]?.stringValue
                 _ = try JWS(parsing: Array(text.utf8), bytesMax: JWS.notificationBytesMax)
                     .verifiedPayload(
@@ -61,7 +61,7 @@ struct TokenReport {
         return faults
     }
 
-    private static func reason(_ rejection: JWSRejection) -> String {
+    private static func reason(_ rejection: TokenRejection) -> String {
         switch rejection {
         case .tooLarge: "it is longer than \(JWS.notificationBytesMax) bytes"
         case .malformed: "it is not a signed JWT in the compact form"
@@ -71,6 +71,7 @@ struct TokenReport {
         case .unusableKey: "the key that it names is of a kind that is not supported"
         case .wrongAlgorithm: "its alg does not match the key that its kid names"
         case .badSignature: "the signature does not verify"
+        default: rejection.message
         }
     }
 

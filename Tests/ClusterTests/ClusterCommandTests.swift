@@ -1,11 +1,12 @@
 import ClusterTestSupport
 import Foundation
-import GatewayCluster
 import GatewayOperations
 import GatewayStorage
 import GatewayTestSupport
 import Testing
 import WidgetModel
+
+@testable import GatewayCluster
 
 /// The commands of an operator, as processes, on a real server.
 @Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls)

@@ -1,7 +1,8 @@
-import GatewayCluster
 import GatewayTestSupport
 import Testing
 import WidgetModel
+
+@testable import GatewayCluster
 
 /// Who leads a cluster, without a database: times are handed in.
 @Suite struct LeaseTests {

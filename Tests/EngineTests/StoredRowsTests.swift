@@ -1,9 +1,10 @@
 import Foundation
 import GatewayCore
-import GatewayOperations
-import GatewayStorage
 import Testing
 import WidgetModel
+
+@testable import GatewayOperations
+@testable import GatewayStorage
 
 /// Rows of the log are read back as the entries that they were.
 @Suite struct LogDecoderTests {

@@ -19,15 +19,6 @@ package final class ClusterNode: StoreReplication {
         /// Whether a commit must be on a standby, too.
         let waitsForStandby: Bool
         let start = UInt128.random(in: .min ... .max)
-
-        package init(
-            address: PostgresAddress, seal: Seal, name: String, waitsForStandby: Bool
-        ) {
-            self.address = address
-            self.seal = seal
-            self.name = name
-            self.waitsForStandby = waitsForStandby
-        }
     }
 
     /// The reason why a node cannot go on.

@@ -24,10 +24,6 @@ package struct Lease: Sendable {
         package var generation: Int64
         /// The time until it runs out, by the database's clock, in milliseconds.
         package var left: Int64
-
-        package init(node: String?, generation: Int64, left: Int64) {
-            (self.node, self.generation, self.left) = (node, generation, left)
-        }
     }
 
     /// The next action of the node.

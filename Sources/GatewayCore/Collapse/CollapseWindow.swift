@@ -12,11 +12,6 @@ package struct CollapseWindow {
         let rule: Int
         package let values: BoundValues
 
-        package init(rule: Int, values: BoundValues) {
-            self.rule = rule
-            self.values = values
-        }
-
         /// Returns whether the key comes first in an order that depends only on the keys.
         func precedes(_ other: Key) -> Bool {
             rule != other.rule

@@ -101,14 +101,6 @@ public struct FairQueue<Key: Hashable & Sendable, Element: Sendable>: Sendable {
     /// The total cost of the waiting elements.
     @inlinable public var cost: Int { waitingCost }
 
-    /// Whether the queue is empty.
-    @inlinable public var isEmpty: Bool { count == 0 }
-
-    /// Returns the number of waiting elements of a key.
-    @inlinable public func count(of key: Key) -> Int {
-        lineOfKey[key].map { lines[$0].entries.count } ?? 0
-    }
-
     /// Appends an element to those of its key.
     ///
     /// - Parameter isShareBound: `false` for the gateway's own work, which may use all remaining

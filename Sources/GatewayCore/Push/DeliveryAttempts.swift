@@ -68,10 +68,6 @@ package struct DeliveryAttempts: Sendable {
             var wasHeardOf = false
         }
 
-        init(id: UInt64) {
-            self.id = id
-        }
-
         /// Whether pushes are sent to it.
         var isOpen: Bool { isUsable && isConfigured && !hasEnded }
         /// The earliest time of the next push.
@@ -128,12 +124,6 @@ package struct DeliveryAttempts: Sendable {
     var told: UInt64 = 0
     /// The maximum number of separate entries for changes sent on a stream.
     private static let carriedMax = 8
-
-    /// Creates an instance that owes nothing: the client has confirmed everything up to
-    /// `confirmed`, and was told everything up to `told`.
-    package init(confirmed: UInt64 = 0, told: UInt64 = 0) {
-        (self.confirmed, self.told) = (confirmed, told)
-    }
 
     /// Whether any change is not confirmed.
     package var isOwed: Bool { latest > confirmed }

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// The URL of a webhook in an unambiguous form, so that every later parser finds the same host.
 package struct WebhookEndpoint: Sendable, Hashable {
     package enum Fault: Error, Sendable, Hashable {
@@ -84,16 +86,7 @@ package struct WebhookEndpoint: Sendable, Hashable {
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let isSound = labels.allSatisfy { label in
             (1...63).contains(label.count)
-                && label.allSatisfy { byte in
-                    switch byte {
-                    case UInt8(ascii: "a")...UInt8(ascii: "z"),
-                        UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-                        UInt8(ascii: "_"):
-                        true
-                    default: false
-                    }
-                }
+                && label.allSatisfy { $0.isLetterOrDigit || "-_".utf8.contains($0) }
         }
         guard isSound, let last = labels.last else { return false }
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")

@@ -165,7 +165,7 @@ final class APNsSession {
         nghttp2_session_find_stream(session, stream.id) != nil
     }
 
-    private func retire() {
+    fileprivate func retire() {
         guard !isRetired else { return }
         isRetired = true
         events.append(.retired)
@@ -236,8 +236,6 @@ final class APNsSession {
         events.append(.allowed(Int(clamping: allowed)))
     }
 
-    fileprivate func tookGoAway() { retire() }
-
     /// Copies the next bytes of a request's body, as many as the peer's flow-control windows
     /// permit. Returns their number, and whether they are the last; `nil` for a request that has
     /// ended.
@@ -295,7 +293,7 @@ private enum APNsCallbacks {
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
             guard let head = frame?.pointee.hd else { return 0 }
             switch UInt32(head.type) {
-            case NGHTTP2_GOAWAY.rawValue: session(context)?.tookGoAway()
+            case NGHTTP2_GOAWAY.rawValue: session(context)?.retire()
             case NGHTTP2_SETTINGS.rawValue
             where UInt32(head.flags) & NGHTTP2_FLAG_ACK.rawValue == 0:
                 session(context)?.tookSettings()

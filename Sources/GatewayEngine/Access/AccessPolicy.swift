@@ -57,3 +57,18 @@ package struct AccessState: Sendable {
     /// The policy in force now.
     package var policy: AccessPolicy { AccessPolicy(tokens: verifier.policy, grants: grants.all) }
 }
+
+/// The grants in force.
+package final class CertificateGrants: Sendable {
+    private let held: Mutex<[CertificateGrant]>
+
+    package init(_ grants: [CertificateGrant]) {
+        held = Mutex(grants)
+    }
+
+    package var all: [CertificateGrant] { held.withLock { $0 } }
+
+    package func replace(with grants: [CertificateGrant]) {
+        held.withLock { $0 = grants }
+    }
+}

@@ -80,11 +80,6 @@ package final class Registry: Sendable {
     /// The number of registered clients.
     package var count: Int { parts.reduce(0) { $0 + $1.withLock { $0.records.count } } }
 
-    /// Returns the number of registered clients of an app.
-    package func count(of app: String) -> Int {
-        parts.reduce(0) { $0 + $1.withLock { $0.records.keys.count { $0.app == app } } }
-    }
-
     package func record(_ key: ClientKey) -> ClientRecord? {
         withPart(of: key) { $0.records[key]?.record }
     }

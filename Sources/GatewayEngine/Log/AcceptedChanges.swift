@@ -25,15 +25,6 @@ package final class AcceptedChanges: Sendable {
         times.withLock { $0.note(acceptedAt, of: first, through: last) }
     }
 
-    /// Records the decision of a change.
-    package func note(
-        _ decision: RuleSet.Decision, by ruleSet: RuleSet, at sequence: UInt64, acceptedAt: Int64
-    ) {
-        recent.withLock {
-            $0.note(decision.keys, by: ruleSet, at: sequence, acceptedAt: acceptedAt)
-        }
-    }
-
     /// Records the decisions of changes that were accepted together.
     func note(
         _ decisions: [(sequence: UInt64, decision: RuleSet.Decision)], by ruleSet: RuleSet,

@@ -38,9 +38,6 @@ package final class AppCatalogs: Sendable {
         state.withLock { $0.value.removals[app] ?? 0 }
     }
 
-    /// The sequences at which apps were last removed.
-    package var removals: [String: UInt64] { state.withLock { $0.value.removals } }
-
     package func ruleSet(of app: String) -> RuleSet? {
         state.withLock { $0.value.decider.ruleSets[app] }
     }

@@ -6,29 +6,24 @@ import WidgetModel
 package struct EngineConfiguration: Sendable {
     package let limits: Limits
     /// The limits on data kept in memory.
-    package var coreLimits = CoreLimits()
+    package let coreLimits: CoreLimits
     /// The limits on data kept for one app.
-    var quota = AppQuota()
+    let quota: AppQuota
     /// The rate of new push addresses of one client.
-    var pushAddresses = RateLimits().pushAddresses
-    var streams = StreamSettings()
+    let pushAddresses: TokenRate
+    let streams: StreamSettings
     /// The maximum number of streams and waiting polls per client.
     package let streamsPerClient: Int
     /// The push settings at the start.
-    package var push = PushScheduler.Terms()
+    package let push: PushScheduler.Terms
+}
 
-    package init(
-        limits: Limits = Limits(), coreLimits: CoreLimits = CoreLimits(),
-        quota: AppQuota = AppQuota(), pushAddresses: TokenRate = RateLimits().pushAddresses,
-        streams: StreamSettings = StreamSettings(),
-        streamsPerClient: Int, push: PushScheduler.Terms = PushScheduler.Terms()
-    ) {
-        self.limits = limits
-        self.coreLimits = coreLimits
-        self.quota = quota
-        self.pushAddresses = pushAddresses
-        self.streams = streams
-        self.streamsPerClient = streamsPerClient
-        self.push = push
+extension GatewayConfiguration {
+    /// The part that configures the engine.
+    package var engine: EngineConfiguration {
+        EngineConfiguration(
+            limits: limits, coreLimits: coreLimits, quota: quota,
+            pushAddresses: rates.pushAddresses, streams: streams,
+            streamsPerClient: streamsPerClient, push: push.terms)
     }
 }

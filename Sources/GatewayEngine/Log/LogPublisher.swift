@@ -30,9 +30,6 @@ package struct LogPublisher: Sendable {
     }
 
     /// Hands over messages.
-    package func publish(_ messages: [LogMessage]) { publish(messages, []) }
-
-    /// Hands over messages.
     ///
     /// - Parameter traced: The traces of their changes.
     func publish(_ messages: [LogMessage], _ traced: [PostTrace.Decided]) {

@@ -65,12 +65,7 @@ package final class GatewayLog: Sendable {
         /// Adds the trace to the lines of a traced request.
         var metadataProvider: Logger.MetadataProvider? = .traceContext
         /// The level set on the logger itself.
-        private var own: Logger.Level?
-
-        init(log: GatewayLog, label: String) {
-            self.log = log
-            self.label = label
-        }
+        var own: Logger.Level?
 
         /// The lowest level at which a record may be logged; the final decision depends on its
         /// fields.

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Keeps secrets out of the log, whatever a record contains: fields with secret names, and text
 /// that looks like a secret anywhere.
 enum Redaction {
@@ -41,25 +43,12 @@ enum Redaction {
 
     /// The letters of base64url, and full stops between the parts of a JWT.
     private static func isWordByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-            UInt8(ascii: "."):
-            true
-        default: false
-        }
+        byte.isLetterOrDigit || "-_.".utf8.contains(byte)
     }
 
     private static func isSecret(_ word: [UInt8]) -> Bool {
         guard word.count >= digitsMin else { return false }
-        let isHexadecimal = word.allSatisfy {
-            switch $0 {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-                UInt8(ascii: "A")...UInt8(ascii: "F"):
-                true
-            default: false
-            }
-        }
+        let isHexadecimal = word.allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
         // A JWT's header is JSON: `{"` in base64url.
         return isHexadecimal || (word.starts(with: "eyJ".utf8) && word.contains(UInt8(ascii: ".")))
     }

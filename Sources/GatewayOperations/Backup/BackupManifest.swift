@@ -141,14 +141,6 @@ extension DataDirectory {
     /// not.
     private static func isFileName(_ name: some StringProtocol) -> Bool {
         !name.isEmpty && !name.hasPrefix(".") && !name.hasSuffix(".tmp")
-            && name.utf8.allSatisfy {
-                switch $0 {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-                    UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
     }
 }

@@ -5,21 +5,17 @@ import Foundation
 package struct FileWatch {
     /// The stat data that distinguishes two states of a file.
     package struct Print: Equatable {
-        let device: UInt64
-        let inode: UInt64
-        let size: Int64
-        let seconds: Int
-        let nanoseconds: Int
+        /// The file, its size, and the time of its last change.
+        private let data: [Int]
 
         /// Reads the stat data at `path`, following links; `nil` if there is no file.
         package init?(_ path: String) {
             var status = stat()
             guard stat(path, &status) == 0 else { return nil }
-            device = UInt64(status.st_dev)
-            inode = UInt64(status.st_ino)
-            size = Int64(status.st_size)
-            seconds = status.st_mtim.tv_sec
-            nanoseconds = status.st_mtim.tv_nsec
+            data = [
+                Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino),
+                Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+            ]
         }
     }
 

@@ -14,4 +14,23 @@ package struct RateLimits: Sendable, Hashable {
 
     /// The default rates.
     package init() {}
+
+    /// Reads `100/1s`, or `100/1s burst 1000`; the default burst is the count of one period.
+    static func read(_ text: String) -> TokenRate? {
+        let words = text.split(separator: " ")
+        let parts = (words.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, words.count == 1 || (words.count == 3 && words[1] == "burst"),
+            let count = Int64(parts[0]), (1...TokenRate.countMax).contains(count),
+            parts[1].contains(where: \.isLetter),
+            let seconds = DurationText.seconds(String(parts[1])), (1...86_400).contains(seconds)
+        else { return nil }
+        var burst = count
+        if words.count == 3 {
+            guard let number = Int64(words[2]), (1...TokenRate.countMax).contains(number) else {
+                return nil
+            }
+            burst = number
+        }
+        return TokenRate(count: count, period: seconds * 1_000, burst: burst)
+    }
 }

@@ -8,7 +8,6 @@ package final class Readiness: Sendable {
     private struct State {
         var health = Health()
         var isServing = false
-        var wasServing = false
     }
 
     private let state = Mutex(State())
@@ -18,14 +17,8 @@ package final class Readiness: Sendable {
 
     /// Records whether the listener is up.
     package func set(serving: Bool) {
-        state.withLock {
-            $0.isServing = serving
-            $0.wasServing = $0.wasServing || serving
-        }
+        state.withLock { $0.isServing = serving }
     }
-
-    /// Whether the listener was ever up.
-    package var wasServing: Bool { state.withLock { $0.wasServing } }
 
     /// Returns the parts that fail now.
     func verdict(of engine: Engine, certificateEnds: Int64) -> Health.Verdict {

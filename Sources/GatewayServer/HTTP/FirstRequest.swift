@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import WidgetModel
 
 /// Reads the simplest requests: a complete `GET` head of HTTP/1.1 with nothing after it.
 ///
@@ -108,12 +109,7 @@ enum FirstRequest {
 
     /// Whether a byte may be part of a token (RFC 9110 section 5.6.2).
     static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: "!#$%&'*+.^`|~".utf8.contains(byte)
-        }
+        byte.isLetterOrDigit || "-_!#$%&'*+.^`|~".utf8.contains(byte)
     }
 
     /// A field's value without surrounding white space; `nil` for anything but plain ASCII.

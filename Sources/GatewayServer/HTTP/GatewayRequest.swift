@@ -9,22 +9,11 @@ package struct GatewayRequest: Sendable {
     let body: RequestBody
     /// The address that the request is counted for; `nil` where addresses are not counted. A failure
     /// is the problem of a request whose proxy does not state it well.
-    let source: Result<SourceAddress?, ProblemDetails>
+    var source: Result<SourceAddress?, ProblemDetails> = .success(nil)
     /// The address of ``source``; `nil` where none is counted or well stated.
     package var address: SourceAddress? { (try? source.get()) ?? nil }
     /// The account that charges the request to its senders; `nil` where nothing is limited.
     var account: RequestAccount?
-
-    package init(
-        head: HTTPRequestHead, body: RequestBody,
-        source: Result<SourceAddress?, ProblemDetails> = .success(nil),
-        account: RequestAccount? = nil
-    ) {
-        self.head = head
-        self.body = body
-        self.source = source
-        self.account = account
-    }
 }
 
 /// The part of a request after its head.

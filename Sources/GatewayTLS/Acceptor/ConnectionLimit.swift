@@ -69,13 +69,9 @@ package final class ConnectionLimit: Sendable {
 
 /// One connection's place under a limit. Its owner releases it once, with the connection.
 struct ConnectionPermit: Sendable {
-    private let limit: ConnectionLimit
+    fileprivate let limit: ConnectionLimit
     /// The address that the connection is counted for; `nil` for none.
-    private let address: SourceAddress?
-
-    fileprivate init(limit: ConnectionLimit, address: SourceAddress?) {
-        (self.limit, self.address) = (limit, address)
-    }
+    fileprivate let address: SourceAddress?
 
     /// Returns the permit that replaces this one, which no address is counted for, with one for
     /// `address`; `nil` when that is at its limit, and then this one stays in force.

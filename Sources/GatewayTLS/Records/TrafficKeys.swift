@@ -4,8 +4,6 @@ import COpenSSL
 struct TrafficKeys {
     /// The length of the longest secret of any suite.
     static let secretBytesMax = 48
-    static let keyBytesMax = 32
-    static let nonceBytes = 12
 
     typealias Secret = InlineArray<48, UInt8>
     typealias Key = InlineArray<32, UInt8>

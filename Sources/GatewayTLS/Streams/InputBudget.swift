@@ -12,11 +12,6 @@ package struct InputBudget: Equatable, Sendable {
         package var burst: Int
         /// Units regained per second.
         package var perSecond: Int
-
-        package init(burst: Int, perSecond: Int) {
-            self.burst = burst
-            self.perSecond = perSecond
-        }
     }
 
     /// Units for a record, in addition to its bytes.

@@ -59,35 +59,27 @@ package final class MetricsRegistry: MetricsFactory {
     package func makeCounter(
         label: String, dimensions: [(String, String)]
     ) -> any CounterHandler {
-        guard case .counter(let series) = series(label, dimensions) else {
-            return NOOPMetricsHandler.instance
-        }
-        return series
+        if case .counter(let series) = series(label, dimensions) { return series }
+        return NOOPMetricsHandler.instance
     }
 
     package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        guard case .gauge(let series) = series(label, dimensions) else {
-            return NOOPMetricsHandler.instance
-        }
-        return series
+        if case .gauge(let series) = series(label, dimensions) { return series }
+        return NOOPMetricsHandler.instance
     }
 
     /// Returns a histogram; without `aggregate`, a gauge.
     package func makeRecorder(
         label: String, dimensions: [(String, String)], aggregate: Bool
     ) -> any RecorderHandler {
-        guard case .histogram(let series) = series(label, dimensions) else {
-            return NOOPMetricsHandler.instance
-        }
-        return series
+        if case .histogram(let series) = series(label, dimensions) { return series }
+        return NOOPMetricsHandler.instance
     }
 
     /// Returns a histogram in seconds.
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        guard case .histogram(let series) = series(label, dimensions) else {
-            return NOOPMetricsHandler.instance
-        }
-        return series
+        if case .histogram(let series) = series(label, dimensions) { return series }
+        return NOOPMetricsHandler.instance
     }
 
     /// Does nothing: an existing counter stays on the page, because it must not decrease.

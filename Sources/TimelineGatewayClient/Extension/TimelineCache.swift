@@ -30,18 +30,10 @@ struct TimelineCache: Sendable {
         var timeline: String?
     }
 
-    private let directory: URL
+    let directory: URL
     /// Writes a file as a whole; `false` when it cannot be written.
-    private let write: @Sendable (Data, URL, Data.WritingOptions) -> Bool
-
-    init(
-        directory: URL,
-        write: @escaping @Sendable (Data, URL, Data.WritingOptions) -> Bool = {
-            (try? $0.write(to: $1, options: $2)) != nil
-        }
-    ) {
-        self.directory = directory
-        self.write = write
+    var write: @Sendable (Data, URL, Data.WritingOptions) -> Bool = {
+        (try? $0.write(to: $1, options: $2)) != nil
     }
 
     // MARK: Timelines

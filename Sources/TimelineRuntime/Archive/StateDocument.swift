@@ -10,16 +10,8 @@ package struct StateDocument: Sendable, Equatable {
     /// The app and client that own the archive. The archive of another owner is not read.
     package var owner: String
     /// The locale and text size of the drawn timelines.
-    var appearance: String
-    package var state: EngineState
-
-    package init(
-        owner: String, appearance: String = "en large", state: EngineState = EngineState()
-    ) {
-        self.owner = owner
-        self.appearance = appearance
-        self.state = state
-    }
+    var appearance = "en large"
+    package var state = EngineState()
 
     /// The document as JSON. Equal documents encode to equal bytes.
     package var json: JSONValue {
@@ -52,7 +44,9 @@ package struct StateDocument: Sendable, Equatable {
         object["recommendations"] = .array(sets.sorted { $0.0 < $1.0 }.map(\.1))
         return .object(object)
     }
+}
 
+extension StateDocument {
     /// Reads a document. Returns `nil` when it has another version or is malformed. Losing it costs
     /// only time: the client registers again and rebuilds everything.
     package init?(_ value: JSONValue) {

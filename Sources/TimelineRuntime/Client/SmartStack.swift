@@ -1,5 +1,4 @@
 import Foundation
-import WidgetModel
 import WidgetViews
 
 /// A widget in a Smart Stack.

@@ -1,5 +1,4 @@
 import Foundation
-import WidgetModel
 import WidgetViews
 
 struct RebuildWaiter {

@@ -433,13 +433,10 @@ public actor TimelineClient {
         guard let due else { return }
         let task = Task {
             try? await Task.sleep(for: max(.zero, due - self.now))
-            if !Task.isCancelled { self.timerFired() }
+            guard !Task.isCancelled else { return }
+            self.timer = nil
+            self.handle(.woke)
         }
         timer = (task, due)
-    }
-
-    private func timerFired() {
-        timer = nil
-        handle(.woke)
     }
 }

@@ -29,10 +29,6 @@ package struct Acknowledgement: Sendable, Equatable {
     /// The kinds whose recommendation set was checked and is the registered one.
     package var recommendations: [String] = []
 
-    package init(cursor: Cursor? = nil) {
-        self.cursor = cursor
-    }
-
     /// Whether there is nothing to report besides the cursor.
     var isEmpty: Bool { rebuilt.isEmpty && failed.isEmpty && recommendations.isEmpty }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TimelineGatewayClient
 import WidgetModel
 import WidgetViews
 
@@ -104,4 +105,15 @@ package enum EngineAction: Sendable, Equatable {
     /// Write the budgets before performing other actions of this batch, so that a spent reload
     /// stays spent.
     case saveBudgets
+}
+
+extension GatewayFailure {
+    /// The failure in the engine's terms.
+    package var refusal: EngineEvent.Rejection {
+        guard case .refused(let problem) = self else { return .temporary(retryAfter: nil) }
+        if problem.status == 404 { return .unknownClient }
+        if isRegistrationMismatch { return .otherRegistration(digest: problem.digest) }
+        guard mayPass else { return .permanent }
+        return .temporary(retryAfter: problem.retryAfter.map { .seconds(max(0, $0)) })
+    }
 }

@@ -41,11 +41,6 @@ package struct EngineState: Sendable, Equatable {
         /// Whether the item was registered at ``cursor`` and not built since, so that a restart
         /// must build it even without a notification.
         package var awaitsBuild: Bool
-
-        package init(cursor: Cursor, awaitsBuild: Bool) {
-            self.cursor = cursor
-            self.awaitsBuild = awaitsBuild
-        }
     }
 
     /// The registration the gateway accepted last, its sets without `builtAt`; `nil` when it has

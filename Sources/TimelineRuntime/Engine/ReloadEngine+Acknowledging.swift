@@ -17,11 +17,6 @@ extension ReloadEngine {
         actions.append(.acknowledge(next))
     }
 
-    mutating func acknowledged() {
-        acks.sent = nil
-        acks.backoff.succeeded()
-    }
-
     mutating func acknowledgementFailed(_ refusal: EngineEvent.Rejection) {
         guard let failed = acks.sent else { return }
         acks.sent = nil

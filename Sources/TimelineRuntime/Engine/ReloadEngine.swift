@@ -243,7 +243,9 @@ package struct ReloadEngine: Sendable {
         case .buildFailed(let info, let reason): buildFailed(info, reason)
         case .recommended(let kind, let items): recommended(kind, items)
         case .recommendFailed(let kind): recommendFailed(kind)
-        case .acknowledged: acknowledged()
+        case .acknowledged:
+            acks.sent = nil
+            acks.backoff.succeeded()
         case .acknowledgementFailed(let refusal): acknowledgementFailed(refusal)
         case .reloadRequested(let request, let reason): requested(request, reason)
         case .interacting(let info): interacting[info] = self.now + settings.interactionMax

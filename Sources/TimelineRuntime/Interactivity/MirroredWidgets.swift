@@ -1,5 +1,4 @@
 import Foundation
-import WidgetModel
 import WidgetViews
 
 /// The iPhone that builds the widgets a Mac shows. Their code runs only there.
@@ -120,12 +119,9 @@ public actor MirroredWidgets {
         guard let deadline = interactions.deadline else { return }
         timer = Task {
             try? await Task.sleep(for: max(.zero, deadline - self.now))
-            if !Task.isCancelled { self.woke() }
+            guard !Task.isCancelled else { return }
+            _ = self.interactions.woke(now: self.now)
+            self.watch()
         }
-    }
-
-    private func woke() {
-        _ = interactions.woke(now: now)
-        watch()
     }
 }

@@ -1,6 +1,5 @@
 import Foundation
 import TimelineGatewayClient
-import WidgetModel
 import WidgetViews
 
 /// A Live Activity of an app, beside the widgets of a bundle (article "Creating a widget

@@ -1,6 +1,5 @@
 import Foundation
 import Synchronization
-import WidgetModel
 import WidgetViews
 
 /// Declares a preview of a widget with entries of the developer's own (article "Creating a widget

@@ -149,18 +149,10 @@ public struct Change: Sendable, Hashable {
 public func readAttributes(
     _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults
 ) -> [String: [String]] {
-    guard case .object(let object) = value else {
-        faults.add(place, "must be an object, not \(value.shape)")
-        return [:]
-    }
-    guard object.members.count <= limits.attributesMax else {
-        faults.add(
-            place,
-            "has \(object.members.count) attributes; at most \(limits.attributesMax) are allowed")
-        return [:]
-    }
     var attributes: [String: [String]] = [:]
-    for member in object.members {
+    for member in MemberReader.members(
+        of: value, at: place, countMax: limits.attributesMax, called: "attributes", &faults)
+    {
         var memberPlace: String { "\(place).\(member.name.forError)" }
         if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
             faults.add(memberPlace, "the name \(reason)")

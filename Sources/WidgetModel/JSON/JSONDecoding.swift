@@ -135,10 +135,6 @@ private struct JSONElementsDecoder: UnkeyedDecodingContainer {
     let elements: [JSONValue]
     private(set) var currentIndex = 0
 
-    init(decoder: JSONValueDecoder, elements: [JSONValue]) {
-        (self.decoder, self.elements) = (decoder, elements)
-    }
-
     var codingPath: [any CodingKey] { decoder.codingPath }
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex == elements.count }

@@ -45,10 +45,6 @@ private struct JSONParser {
     let bytes: UnsafeBufferPointer<UInt8>
     var offset = 0
 
-    init(bytes: UnsafeBufferPointer<UInt8>) {
-        self.bytes = bytes
-    }
-
     mutating func document() throws(JSONFault) -> JSONValue {
         skipWhitespace()
         let value = try value(depth: 0)

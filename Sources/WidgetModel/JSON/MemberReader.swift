@@ -98,6 +98,24 @@ package struct MemberReader {
         return elements
     }
 
+    /// Returns the members of a value that is an object with at most `countMax` of them. A fault
+    /// calls them by `name`.
+    package static func members(
+        of value: JSONValue, at place: @autoclosure () -> String, countMax: Int,
+        called name: String = "members", _ faults: inout Faults
+    ) -> [JSONObject.Member] {
+        guard case .object(let object) = value else {
+            faults.add(place(), "must be an object, not \(value.shape)")
+            return []
+        }
+        let count = object.members.count
+        guard count <= countMax else {
+            faults.add(place(), "has \(count) \(name); at most \(countMax) are allowed")
+            return []
+        }
+        return object.members
+    }
+
     /// Reads a raw value of an enumeration.
     package mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, _ type: Choice.Type, _ faults: inout Faults

@@ -14,69 +14,65 @@ extension ClientRegistration {
     ///
     /// - Throws: ``Faults`` with every fault and its path.
     public static func read(_ value: JSONValue, limits: Limits) throws(Faults) -> Reading {
-        var faults = Faults()
-        var warnings = Faults()
-        guard var reader = MemberReader(value, at: "", &faults) else { throw faults }
+        var notes = ReadingNotes(limits: limits)
+        guard var reader = MemberReader(value, at: "", &notes.faults) else { throw notes.faults }
         let textMax = limits.stringBytesMax
-        let platform = reader.string("platform", required: true, limit: textMax, &faults)
+        let platform = reader.string("platform", required: true, limit: textMax, &notes.faults)
         var osVersion: OSVersion?
-        if let text = reader.string("osVersion", limit: textMax, &faults) {
+        if let text = reader.string("osVersion", limit: textMax, &notes.faults) {
             osVersion = OSVersion(text)
-            if osVersion == nil { faults.add("osVersion", "must be a version such as 26.1") }
+            if osVersion == nil { notes.faults.add("osVersion", "must be a version such as 26.1") }
         }
         let attributes =
             reader.value("attributes").map {
-                readAttributes($0, at: "attributes", limits: limits, &faults)
+                readAttributes($0, at: "attributes", limits: limits, &notes.faults)
             } ?? [:]
-        let countMax = limits.registrationWidgetsMax
         func elements<Element>(
             _ name: String, countMax: Int,
-            _ read: (JSONValue, String, inout Faults, inout Faults) -> Element?
+            _ read: (JSONValue, String, inout ReadingNotes) -> Element?
         ) -> [Element] {
-            (reader.array(name, countMax: countMax, &faults) ?? []).enumerated().compactMap {
-                read($1, name + "[" + String($0) + "]", &faults, &warnings)
+            (reader.array(name, countMax: countMax, &notes.faults) ?? []).enumerated().compactMap {
+                read($1, name + "[" + String($0) + "]", &notes)
             }
         }
+        let (countMax, activitiesMax) =
+            (limits.registrationWidgetsMax, limits.registrationActivitiesMax)
         let widgets = elements("widgets", countMax: countMax) {
-            ConfiguredWidget($0, at: $1, limits: limits, &$2, &$3)
+            ConfiguredWidget($0, at: $1, &$2)
         }
         let recommendations = elements("recommendations", countMax: countMax) {
-            RecommendationSet($0, at: $1, limits: limits, &$2, &$3)
+            RecommendationSet($0, at: $1, &$2)
         }
-        let controls = elements("controls", countMax: countMax) {
-            PlacedControl($0, at: $1, limits: limits, &$2, &$3)
-        }
+        let controls = elements("controls", countMax: countMax) { PlacedControl($0, at: $1, &$2) }
         let delivery = elements("delivery", countMax: limits.deliveriesMax) {
-            DeliveryAddress($0, at: $1, limits: limits, &$2, &$3)
+            DeliveryAddress($0, at: $1, &$2)
         }
-        let activities = elements("activities", countMax: limits.registrationActivitiesMax) {
-            RegisteredActivity($0, at: $1, limits: limits, &$2, &$3)
+        let activities = elements("activities", countMax: activitiesMax) {
+            RegisteredActivity($0, at: $1, &$2)
         }
-        let activityStarts = elements(
-            "activityStarts", countMax: limits.registrationActivitiesMax
-        ) {
-            ActivityStartAddress($0, at: $1, limits: limits, &$2, &$3)
+        let activityStarts = elements("activityStarts", countMax: activitiesMax) {
+            ActivityStartAddress($0, at: $1, &$2)
         }
         var kinds: Set<String> = []
         for (index, set) in recommendations.enumerated()
         where !kinds.insert(set.kind).inserted {
-            faults.add("recommendations[\(index)].kind", "has two sets")
+            notes.faults.add("recommendations[\(index)].kind", "has two sets")
         }
-        Self.check(activities, activityStarts, &faults)
+        Self.check(activities, activityStarts, &notes.faults)
         let addresses = Self.pushAddresses(of: delivery, controls, activities, activityStarts)
         if addresses.count > limits.pushAddressesMax {
-            faults.add(
+            notes.faults.add(
                 "delivery",
                 "has \(addresses.count) different addresses, with those of controls and "
                     + "activities; at most \(limits.pushAddressesMax) are allowed")
         }
-        reader.warnUnknown(&warnings)
-        guard faults.isEmpty, let platform else { throw faults }
+        reader.warnUnknown(&notes.warnings)
+        guard notes.faults.isEmpty, let platform else { throw notes.faults }
         let registration = ClientRegistration(
             platform: platform, osVersion: osVersion, attributes: attributes,
             widgets: Self.counted(widgets), recommendations: recommendations, controls: controls,
             delivery: delivery, activities: activities, activityStarts: activityStarts)
-        return Reading(registration: registration, warnings: warnings)
+        return Reading(registration: registration, warnings: notes.warnings)
     }
 
     /// The addresses that pushes go to: the client's own and those of its controls and activities.
@@ -164,19 +160,10 @@ extension MemberReader {
     ) -> [String: ParameterValue] {
         guard let value = value(name) else { return [:] }
         var place: String { path(name) }
-        guard case .object(let object) = value else {
-            faults.add(place, "must be an object, not \(value.shape)")
-            return [:]
-        }
-        guard object.members.count <= limits.attributesMax else {
-            faults.add(
-                place,
-                "has \(object.members.count) members; at most \(limits.attributesMax) are allowed")
-            return [:]
-        }
+        let members = Self.members(of: value, at: place, countMax: limits.attributesMax, &faults)
         var parameters: [String: ParameterValue] = [:]
-        parameters.reserveCapacity(object.members.count)
-        for member in object.members {
+        parameters.reserveCapacity(members.count)
+        for member in members {
             var memberPlace: String { "\(place).\(member.name.forError)" }
             if let reason = member.name.isUnfit(limit: limits.stringBytesMax) {
                 faults.add(memberPlace, "the name \(reason)")
@@ -190,52 +177,55 @@ extension MemberReader {
     }
 }
 
+/// The limits of a document, and what was found in it so far.
+struct ReadingNotes {
+    let limits: Limits
+    var faults = Faults()
+    var warnings = Faults()
+
+    var textMax: Int { limits.stringBytesMax }
+}
+
 extension ConfiguredWidget {
     /// Returns whether both are equal apart from their counts.
     fileprivate func isSame(as other: ConfiguredWidget) -> Bool {
         kind == other.kind && family == other.family && parameters == other.parameters
     }
 
-    init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
-        _ warnings: inout Faults
-    ) {
-        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
-        let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
-        let family = reader.string("family", required: true, limit: limits.stringBytesMax, &faults)
-        let parameters = reader.parameters("parameters", limits: limits, &faults)
+    init?(_ value: JSONValue, at place: String, _ notes: inout ReadingNotes) {
+        guard var reader = MemberReader(value, at: place, &notes.faults) else { return nil }
+        let kind = reader.string("kind", required: true, limit: notes.textMax, &notes.faults)
+        let family = reader.string("family", required: true, limit: notes.textMax, &notes.faults)
+        let parameters = reader.parameters("parameters", limits: notes.limits, &notes.faults)
         var count = 1
         if let value = reader.value("count") {
             if let number = value.integerValue.flatMap({ Int(exactly: $0) }), number >= 1 {
                 count = number
             } else {
-                faults.add(reader.path("count"), "must be an integer of at least 1")
+                notes.faults.add(reader.path("count"), "must be an integer of at least 1")
             }
         }
-        reader.warnUnknown(&warnings)
+        reader.warnUnknown(&notes.warnings)
         guard let kind, let family else { return nil }
         self.init(kind: kind, family: family, parameters: parameters, count: count)
     }
 }
 
 extension RecommendationSet {
-    init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
-        _ warnings: inout Faults
-    ) {
-        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
-        let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
-        let builtAt = reader.string("builtAt", limit: limits.stringBytesMax, &faults)
+    init?(_ value: JSONValue, at place: String, _ notes: inout ReadingNotes) {
+        guard var reader = MemberReader(value, at: place, &notes.faults) else { return nil }
+        let kind = reader.string("kind", required: true, limit: notes.textMax, &notes.faults)
+        let builtAt = reader.string("builtAt", limit: notes.textMax, &notes.faults)
         if reader.object["items"] == nil {
-            faults.add(reader.path("items"), "is required; an empty set is written []")
+            notes.faults.add(reader.path("items"), "is required; an empty set is written []")
         }
         var items: [Item] = []
-        let elements =
-            reader.array("items", countMax: limits.recommendationItemsMax, &faults) ?? []
+        let countMax = notes.limits.recommendationItemsMax
+        let elements = reader.array("items", countMax: countMax, &notes.faults) ?? []
         for (index, element) in elements.enumerated() {
             let place = "\(reader.path("items"))[\(index)]"
-            guard var members = MemberReader(element, at: place, &faults) else { continue }
-            let parameters = members.parameters("parameters", limits: limits, &faults)
+            guard var members = MemberReader(element, at: place, &notes.faults) else { continue }
+            let parameters = members.parameters("parameters", limits: notes.limits, &notes.faults)
             let described = members.value("description")
             // A missing description is written as an empty one, which must be readable again.
             let description =
@@ -243,57 +233,50 @@ extension RecommendationSet {
                 ? nil
                 : described.flatMap {
                     MemberReader.string(
-                        $0, at: members.path("description"), limit: limits.stringBytesMax, &faults)
+                        $0, at: members.path("description"), limit: notes.textMax, &notes.faults)
                 }
-            members.warnUnknown(&warnings)
+            members.warnUnknown(&notes.warnings)
             items.append(Item(parameters: parameters, description: description ?? ""))
         }
-        reader.warnUnknown(&warnings)
+        reader.warnUnknown(&notes.warnings)
         guard let kind else { return nil }
         self.init(kind: kind, items: items, builtAt: builtAt)
     }
 }
 
 extension PlacedControl {
-    init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
-        _ warnings: inout Faults
-    ) {
-        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
-        let kind = reader.string("kind", required: true, limit: limits.stringBytesMax, &faults)
-        let id = reader.string("id", required: true, limit: limits.stringBytesMax, &faults)
-        let parameters = reader.parameters("parameters", limits: limits, &faults)
+    init?(_ value: JSONValue, at place: String, _ notes: inout ReadingNotes) {
+        guard var reader = MemberReader(value, at: place, &notes.faults) else { return nil }
+        let kind = reader.string("kind", required: true, limit: notes.textMax, &notes.faults)
+        let id = reader.string("id", required: true, limit: notes.textMax, &notes.faults)
+        let parameters = reader.parameters("parameters", limits: notes.limits, &notes.faults)
         let delivery = reader.value("delivery").flatMap {
-            DeliveryAddress($0, at: reader.path("delivery"), limits: limits, &faults, &warnings)
+            DeliveryAddress($0, at: reader.path("delivery"), &notes)
         }
-        reader.warnUnknown(&warnings)
+        reader.warnUnknown(&notes.warnings)
         guard let kind, let id else { return nil }
         self.init(kind: kind, id: id, parameters: parameters, delivery: delivery)
     }
 }
 
 extension RegisteredActivity {
-    init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
-        _ warnings: inout Faults
-    ) {
-        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
-        let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
-        let id = reader.string("id", required: true, limit: limits.stringBytesMax, &faults)
-        let attributes = reader.parameters("attributes", limits: limits, &faults)
+    init?(_ value: JSONValue, at place: String, _ notes: inout ReadingNotes) {
+        guard var reader = MemberReader(value, at: place, &notes.faults) else { return nil }
+        let type = reader.string("type", required: true, limit: notes.textMax, &notes.faults)
+        let id = reader.string("id", required: true, limit: notes.textMax, &notes.faults)
+        let attributes = reader.parameters("attributes", limits: notes.limits, &notes.faults)
         let bytes = parametersObject(attributes).serialized.count
-        if bytes > limits.activityBytesMax {
-            faults.add(
+        let bytesMax = notes.limits.activityBytesMax
+        if bytes > bytesMax {
+            notes.faults.add(
                 reader.path("attributes"),
-                "has \(bytes) bytes; at most \(limits.activityBytesMax) are allowed")
+                "has \(bytes) bytes; at most \(bytesMax) are allowed")
         }
-        let channel = reader.string("channel", limit: limits.stringBytesMax, &faults)
+        let channel = reader.string("channel", limit: notes.textMax, &notes.faults)
         let delivery = reader.value("delivery").flatMap {
-            DeliveryAddress(
-                $0, at: reader.path("delivery"), isOfActivity: true, limits: limits, &faults,
-                &warnings)
+            DeliveryAddress($0, at: reader.path("delivery"), isOfActivity: true, &notes)
         }
-        reader.warnUnknown(&warnings)
+        reader.warnUnknown(&notes.warnings)
         guard let type, let id else { return nil }
         self.init(
             type: type, id: id, attributes: attributes, channel: channel, delivery: delivery)
@@ -301,20 +284,15 @@ extension RegisteredActivity {
 }
 
 extension ActivityStartAddress {
-    init?(
-        _ value: JSONValue, at place: String, limits: Limits, _ faults: inout Faults,
-        _ warnings: inout Faults
-    ) {
-        guard var reader = MemberReader(value, at: place, &faults) else { return nil }
-        let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
-        let delivery = reader.required("delivery", &faults).flatMap {
-            DeliveryAddress(
-                $0, at: reader.path("delivery"), isOfActivity: true, limits: limits, &faults,
-                &warnings)
+    init?(_ value: JSONValue, at place: String, _ notes: inout ReadingNotes) {
+        guard var reader = MemberReader(value, at: place, &notes.faults) else { return nil }
+        let type = reader.string("type", required: true, limit: notes.textMax, &notes.faults)
+        let delivery = reader.required("delivery", &notes.faults).flatMap {
+            DeliveryAddress($0, at: reader.path("delivery"), isOfActivity: true, &notes)
         }
-        reader.warnUnknown(&warnings)
+        reader.warnUnknown(&notes.warnings)
         if case .apns(let address)? = delivery, address.channel != nil {
-            faults.add(reader.path("delivery.channel"), "cannot start an activity")
+            notes.faults.add(reader.path("delivery.channel"), "cannot start an activity")
         }
         guard let type, let delivery else { return nil }
         self.init(type: type, delivery: delivery)
@@ -331,34 +309,34 @@ extension DeliveryAddress {
 
     /// - Parameter isOfActivity: Whether the address is one of a Live Activity, or of its type.
     init?(
-        _ value: JSONValue, at place: String, isOfActivity: Bool = false, limits: Limits,
-        _ faults: inout Faults, _ warnings: inout Faults
+        _ value: JSONValue, at place: String, isOfActivity: Bool = false,
+        _ notes: inout ReadingNotes
     ) {
-        guard var reader = MemberReader(value, at: place, &faults),
-            let type = reader.string("type", required: true, limit: limits.stringBytesMax, &faults)
+        guard var reader = MemberReader(value, at: place, &notes.faults),
+            let type = reader.string("type", required: true, limit: notes.textMax, &notes.faults)
         else { return nil }
         switch type {
         case "stream":
             self = .stream
         case "webhook":
-            let url = reader.string("url", required: true, limit: Self.urlBytesMax, &faults)
+            let url = reader.string("url", required: true, limit: Self.urlBytesMax, &notes.faults)
             guard let url else { return nil }
             guard url.hasPrefix("https://") else {
-                faults.add(reader.path("url"), "must be an https URL")
+                notes.faults.add(reader.path("url"), "must be an https URL")
                 return nil
             }
             self = .webhook(url: url)
         case "apns":
-            guard let address = Self.apns(&reader, limits, &faults) else { return nil }
+            guard let address = Self.apns(&reader, notes.limits, &notes.faults) else { return nil }
             self = .apns(address)
         default:
-            warnings.add(
+            notes.warnings.add(
                 reader.path("type"), "is not a delivery type of this gateway and was ignored")
             return nil
         }
-        reader.warnUnknown(&warnings)
+        reader.warnUnknown(&notes.warnings)
         guard isOfActivity != (channel == .liveactivity) else { return }
-        faults.add(
+        notes.faults.add(
             place,
             isOfActivity
                 ? "must have the type apns and the push type liveactivity"

@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// The reason why a widget does not appear in a context. The description is for display, and gives
 /// the rule from the tables.
 public enum UnsupportedContext: Error, Sendable, Hashable, CustomStringConvertible {

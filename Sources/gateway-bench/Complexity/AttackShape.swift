@@ -1,7 +1,29 @@
+import ArgumentParser
 import Foundation
 
-/// One shape, ready to be sent.
-struct AttackShape {
+/// A shape of attack, with the largest documents that the limits allow. Its raw value describes it
+/// in a line of at most 64 characters.
+enum AttackShape: String, CaseIterable, Sendable, ExpressibleByArgument {
+    case patch = "patches of 256 KiB of misspelt unknown members"
+    case tinyRecords = "stream readers that send records of one byte"
+    case keyUpdates = "stream readers that keep requesting TLS key updates"
+    case aliases = "catalogs of 1 MiB of YAML aliases, PUT and diff"
+    case unknownEntities = "catalogs with 16,000 rules about unknown entities"
+    case catalog = "catalogs with 32,000 rules, each replacing the previous one"
+    case changeKeys = "changes that invalidate nearly 10,000 keys with long values"
+    case batchKeys = "posts that invalidate 200,000 keys with 20 and with 1,000 events"
+    case registrations = "registrations of 256 KiB on many connections"
+    case refusedTokens = "tokens with invalid signatures, all different"
+    case unknownKinds = "registrations with 400 unknown kinds beside 500 known ones"
+    case emptyArrays = "posts of 8 MiB of empty arrays"
+    case batch = "posts of 1,000 events of 8 KiB"
+    case explain = "posts, a change and a client explained, 10,000 keys each"
+    case diff = "diff of a catalog with 32,000 rules against the log"
+    case lists = "clients, changes, attempts and events, 1,000 per page"
+    case reads = "reads of the largest registration and catalog, and polls"
+    case acknowledgements = "acknowledgements with 3,000 entries"
+    case orders = "tokens, pushes, starts, reloads, configurations of maximum size"
+
     enum Load {
         /// Requests in turn, on so many connections.
         case requests([AttackRequest], connections: Int)
@@ -11,16 +33,30 @@ struct AttackShape {
 
     /// The route that a reader's stream is for.
     static let streamRoute = Route("GET", clientPath + "/reloads")
-    private static let appPath = "/v1/apps/{app}"
-    private static let clientPath = appPath + "/clients/{client}"
+    fileprivate static let appPath = "/v1/apps/{app}"
+    fileprivate static let clientPath = appPath + "/clients/{client}"
     private static let (connections, manyConnections, readers) = (4, 16, 4)
 
-    let name: ShapeName
-    let load: Load
+    static var allValueStrings: [String] { allCases.map(\.name) }
 
-    init(_ name: ShapeName, on stage: ComplexityStage) throws {
-        self.name = name
-        switch name {
+    init?(argument: String) {
+        guard let shape = Self.allCases.first(where: { $0.name == argument }) else { return nil }
+        self = shape
+    }
+
+    /// The name on the command line.
+    var name: String {
+        "\(self)".map { $0.isUppercase ? "-" + $0.lowercased() : String($0) }.joined()
+    }
+
+    /// Name and description, for a list of all.
+    var help: String {
+        "  " + name + String(repeating: " ", count: max(1, 18 - name.count)) + rawValue
+    }
+
+    /// Makes what is sent, of the largest documents.
+    func load(on stage: ComplexityStage) throws -> Load {
+        switch self {
         case .tinyRecords, .keyUpdates:
             let requests = (0..<Self.readers).map { number in
                 let client = ComplexityStage.client(number)
@@ -28,159 +64,113 @@ struct AttackShape {
                     "GET", "/v1/apps/\(ComplexityStage.app)/clients/\(client)/reloads",
                     headers: Request.streamFields(token: stage.clientTokens[number]))
             }
-            load = .readers(requests, name == .tinyRecords ? .tinyRecords : .keyUpdates)
+            return .readers(requests, self == .tinyRecords ? .tinyRecords : .keyUpdates)
         case .registrations, .refusedTokens:
-            load = .requests(
-                try Self.requests(name, stage), connections: Self.manyConnections)
+            return .requests(try requests(on: stage), connections: Self.manyConnections)
         default:
-            load = .requests(try Self.requests(name, stage), connections: Self.connections)
+            return .requests(try requests(on: stage), connections: Self.connections)
         }
     }
 
-    private static let (json, yaml) = ("application/json", "application/yaml")
-    private static let (event, batch) = (
-        "application/cloudevents+json", "application/cloudevents-batch+json"
-    )
-
-    private static func requests(
-        _ name: ShapeName, _ stage: ComplexityStage
-    ) throws -> [AttackRequest] {
-        let maker = Maker(
-            app: ComplexityStage.app, token: stage.token, clientToken: stage.clientTokens[0],
-            sequence: stage.sequence)
-        let other = Maker(
-            app: ComplexityStage.otherApp, token: stage.otherToken,
-            clientToken: stage.clientTokens[0], sequence: stage.sequence)
-        switch name {
+    private func requests(on stage: ComplexityStage) throws -> [AttackRequest] {
+        let (json, yaml) = ("application/json", "application/yaml")
+        let (event, batch) = ("application/cloudevents+json", "application/cloudevents-batch+json")
+        let attacker = Attacker(stage: stage, token: stage.token)
+        let client = Attacker(stage: stage, token: stage.clientTokens[0], path: Self.clientPath)
+        switch self {
         case .tinyRecords, .keyUpdates: return []
         case .patch:
             return ["26.1", "26.2"].map {
-                maker.client(
-                    "PATCH", clientPath, reaching: [200], type: "application/merge-patch+json",
+                client.sends(
+                    "PATCH", reaching: [200], "application/merge-patch+json",
                     body: AttackDocuments.patch(osVersion: $0))
             }
         case .aliases:
             let body = AttackDocuments.aliases
             return [
-                maker.make("PUT", appPath + "/catalog", reaching: [400], type: yaml, body: body),
-                maker.make(
-                    "POST", appPath + "/catalog/diff", reaching: [400], type: yaml, body: body),
+                attacker.sends("PUT", "/catalog", reaching: [400], yaml, body: body),
+                attacker.sends("POST", "/catalog/diff", reaching: [400], yaml, body: body),
             ]
         case .unknownEntities:
             let body = AttackDocuments.unknownEntities(app: ComplexityStage.app)
             return [
-                maker.make("PUT", appPath + "/catalog", reaching: [422], type: yaml, body: body),
-                maker.make(
-                    "POST", appPath + "/catalog/diff", reaching: [422], type: yaml, body: body),
+                attacker.sends("PUT", "/catalog", reaching: [422], yaml, body: body),
+                attacker.sends("POST", "/catalog/diff", reaching: [422], yaml, body: body),
             ]
         case .catalog:
-            return ["First", "Second"].map { variant in
-                other.make(
-                    "PUT", appPath + "/catalog", reaching: [200], type: yaml,
-                    body: AttackDocuments.mostRules(app: ComplexityStage.otherApp, variant: variant)
-                )
+            let app = ComplexityStage.otherApp
+            let other = Attacker(stage: stage, app: app, token: stage.otherToken)
+            return ["First", "Second"].map {
+                other.sends(
+                    "PUT", "/catalog", reaching: [200], yaml,
+                    body: AttackDocuments.mostRules(app: app, variant: $0))
             }
         case .changeKeys:
             return [AttackDocuments.wideChange, AttackDocuments.hotChange].map {
-                maker.make("POST", appPath + "/changes", reaching: [202], type: event, body: $0)
+                attacker.sends("POST", "/changes", reaching: [202], event, body: $0)
             }
         case .batchKeys:
             return [AttackDocuments.hotBatch, AttackDocuments.warmBatch].map {
-                maker.make("POST", appPath + "/changes", reaching: [202], type: batch, body: $0)
+                attacker.sends("POST", "/changes", reaching: [202], batch, body: $0)
             }
-        case .registrations:
-            return [
-                maker.client(
-                    "PUT", clientPath, reaching: [200], type: json,
-                    body: AttackDocuments.registration())
-            ]
+        case .registrations, .unknownKinds:
+            let body = AttackDocuments.registration(isUnknown: self == .unknownKinds)
+            return [client.sends("PUT", reaching: [200], json, body: body)]
         case .refusedTokens:
-            let forger = Maker(
-                app: maker.app, token: try forged(stage.token), clientToken: "", sequence: 0)
-            return [forger.make("GET", appPath + "/catalog", reaching: [401], count: 32)]
-        case .unknownKinds:
-            return [
-                maker.client(
-                    "PUT", clientPath, reaching: [200], type: json,
-                    body: AttackDocuments.registration(isUnknown: true))
-            ]
+            let forger = Attacker(stage: stage, token: try Self.forged(stage.token))
+            return [forger.sends("GET", "/catalog", reaching: [401], count: 32)]
         case .emptyArrays:
-            return [
-                maker.make(
-                    "POST", appPath + "/changes", reaching: [413, 422], type: batch,
-                    body: AttackDocuments.emptyArrays)
-            ]
+            let body = AttackDocuments.emptyArrays
+            return [attacker.sends("POST", "/changes", reaching: [413, 422], batch, body: body)]
         case .batch:
-            return [
-                maker.make(
-                    "POST", appPath + "/changes", reaching: [202], type: batch,
-                    body: AttackDocuments.largeBatch)
-            ]
+            let body = AttackDocuments.largeBatch
+            return [attacker.sends("POST", "/changes", reaching: [202], batch, body: body)]
         case .explain:
-            let path = appPath + "/changes/explain"
+            let (many, one) = (AttackDocuments.explainedBatch, AttackDocuments.wideChange)
             return [
-                maker.make(
-                    "POST", path, reaching: [200], type: batch, body: AttackDocuments.explainedBatch
-                ),
-                maker.make(
-                    "POST", path, reaching: [200], type: event, body: AttackDocuments.wideChange),
-                maker.make("GET", appPath + "/changes/{sequence}/explain", reaching: [200]),
-                maker.make("GET", clientPath + "/explain", reaching: [200]),
+                attacker.sends("POST", "/changes/explain", reaching: [200], batch, body: many),
+                attacker.sends("POST", "/changes/explain", reaching: [200], event, body: one),
+                attacker.sends("GET", "/changes/{sequence}/explain", reaching: [200]),
+                attacker.sends("GET", "/clients/{client}/explain", reaching: [200]),
             ]
         case .diff:
             let catalog = AttackDocuments.catalog(app: ComplexityStage.app)
             let rules = AttackDocuments.mostRules(app: ComplexityStage.app, variant: "Third")
             return [
-                maker.make(
-                    "POST", appPath + "/catalog/diff", reaching: [200], type: json, body: catalog),
-                maker.make(
-                    "POST", appPath + "/catalog/diff", reaching: [200], type: yaml, body: rules),
+                attacker.sends("POST", "/catalog/diff", reaching: [200], json, body: catalog),
+                attacker.sends("POST", "/catalog/diff", reaching: [200], yaml, body: rules),
             ]
         case .lists:
             return [
-                maker.make("GET", appPath + "/clients", reaching: [200], query: "limit=1000"),
-                maker.make("GET", appPath + "/changes", reaching: [200], query: "limit=1000"),
-                maker.make("GET", appPath + "/attempts", reaching: [200], query: "limit=1000"),
-                maker.make("GET", appPath + "/events", reaching: [200]),
-                maker.make("DELETE", appPath + "/clients", reaching: [200], query: "attribute=a:b"),
+                attacker.sends("GET", "/clients", reaching: [200], query: "limit=1000"),
+                attacker.sends("GET", "/changes", reaching: [200], query: "limit=1000"),
+                attacker.sends("GET", "/attempts", reaching: [200], query: "limit=1000"),
+                attacker.sends("GET", "/events", reaching: [200]),
+                attacker.sends("DELETE", "/clients", reaching: [200], query: "attribute=a:b"),
             ]
         case .reads:
             return [
-                maker.client("GET", clientPath, reaching: [200]),
-                maker.make("GET", appPath + "/catalog", reaching: [200]),
-                maker.client(
-                    "GET", clientPath + "/reloads", reaching: [200],
-                    query: AttackDocuments.kindsQuery),
+                client.sends("GET", reaching: [200]),
+                attacker.sends("GET", "/catalog", reaching: [200]),
+                client.sends(
+                    "GET", "/reloads", reaching: [200], query: AttackDocuments.kindsQuery),
             ]
         case .acknowledgements:
-            return [
-                maker.client(
-                    "POST", clientPath + "/acks", reaching: [204], type: json,
-                    body: AttackDocuments.acknowledgement(cursor: stage.cursor))
-            ]
+            let body = AttackDocuments.acknowledgement(cursor: stage.cursor)
+            return [client.sends("POST", "/acks", reaching: [204], json, body: body)]
         case .orders:
-            let all = Maker(
-                app: ComplexityStage.app, token: stage.operatorToken, clientToken: stage.token,
-                sequence: stage.sequence)
+            let all = Attacker(stage: stage, token: stage.operatorToken, path: "/v1/configuration")
+            let (token, push) = (AttackDocuments.tokenOrder, AttackDocuments.pushOrder)
+            let (start, reload) = (AttackDocuments.startOrder, AttackDocuments.reloadOrder)
+            let configuration = AttackDocuments.configuration
             return [
-                maker.make(
-                    "POST", appPath + "/tokens", reaching: [422], type: json,
-                    body: AttackDocuments.tokenOrder),
-                maker.make(
-                    "POST", clientPath + "/pushes", reaching: [202, 422], type: json,
-                    body: AttackDocuments.pushOrder),
-                maker.make(
-                    "POST", appPath + "/activities", reaching: [422], type: json,
-                    body: AttackDocuments.startOrder),
-                maker.make(
-                    "POST", appPath + "/reloads", reaching: [202, 422], type: json,
-                    body: AttackDocuments.reloadOrder),
-                all.make(
-                    "POST", "/v1/configuration/diff", reaching: [422], type: json,
-                    body: AttackDocuments.configuration),
-                all.make(
-                    "POST", "/v1/configuration/diff", reaching: [422], type: yaml,
-                    body: AttackDocuments.aliases),
+                attacker.sends("POST", "/tokens", reaching: [422], json, body: token),
+                attacker.sends(
+                    "POST", "/clients/{client}/pushes", reaching: [202, 422], json, body: push),
+                attacker.sends("POST", "/activities", reaching: [422], json, body: start),
+                attacker.sends("POST", "/reloads", reaching: [202, 422], json, body: reload),
+                all.sends("POST", "/diff", reaching: [422], json, body: configuration),
+                all.sends("POST", "/diff", reaching: [422], yaml, body: AttackDocuments.aliases),
             ]
         }
     }
@@ -194,39 +184,28 @@ struct AttackShape {
         else { throw BenchFailure("a token has no signature to change") }
         return token.replacingCharacters(in: start..<end, with: mark)
     }
+}
 
-    /// Makes the requests of one app.
-    private struct Maker {
-        let app: String
-        var token: String
-        let clientToken: String
-        let sequence: Int64
+/// Makes the requests with one token.
+private struct Attacker {
+    let stage: ComplexityStage
+    var app = ComplexityStage.app
+    let token: String
+    /// What the paths begin with.
+    var path = AttackShape.appPath
 
-        /// Makes a request with the client's own token.
-        func client(
-            _ method: String, _ path: String, reaching: Set<Int>, type: String? = nil,
-            body: [UInt8]? = nil, query: String? = nil
-        ) -> AttackRequest {
-            var maker = self
-            maker.token = clientToken
-            return maker.make(
-                method, path, reaching: reaching, type: type, body: body, query: query)
-        }
-
-        /// Makes a request with the backend's token; the names in its path are those of the app, its
-        /// first client and the change of the set-up.
-        func make(
-            _ method: String, _ path: String, reaching: Set<Int>, type: String? = nil,
-            body: [UInt8]? = nil, query: String? = nil, count: Int = 1
-        ) -> AttackRequest {
-            let target = path.replacingOccurrences(of: "{app}", with: app)
-                .replacingOccurrences(of: "{client}", with: ComplexityStage.client(0))
-                .replacingOccurrences(of: "{sequence}", with: String(sequence))
-            let bytes = Request.bytes(
-                method, query.map { target + "?" + $0 } ?? target, token: token, type: type,
-                body: body)
-            return AttackRequest(
-                Route(method, path), reaching: reaching, bytes: bytes, count: count)
-        }
+    /// Makes a request; the names in its path are those of the app, its first client and the change
+    /// of the set-up.
+    func sends(
+        _ method: String, _ rest: String = "", reaching: Set<Int>, _ type: String? = nil,
+        body: [UInt8]? = nil, query: String? = nil, count: Int = 1
+    ) -> AttackRequest {
+        let route = Route(method, path + rest)
+        let target = route.path.replacingOccurrences(of: "{app}", with: app)
+            .replacingOccurrences(of: "{client}", with: ComplexityStage.client(0))
+            .replacingOccurrences(of: "{sequence}", with: String(stage.sequence))
+        let bytes = Request.bytes(
+            method, query.map { target + "?" + $0 } ?? target, token: token, type: type, body: body)
+        return AttackRequest(route, reaching: reaching, bytes: bytes, count: count)
     }
 }

@@ -20,7 +20,7 @@ struct ComplexityCommand: ParsableCommand {
             machine may have caused the delay.
 
             SHAPES
-            \(ShapeName.allCases.map(\.help).joined(separator: "\n"))
+            \(AttackShape.allCases.map(\.help).joined(separator: "\n"))
 
             EXIT STATUS
               0    measured
@@ -34,7 +34,7 @@ struct ComplexityCommand: ParsableCommand {
             """)
 
     @Option(help: "A shape. Repeatable. Default: all, and every route must be covered.")
-    var shape: [ShapeName] = []
+    var shape: [AttackShape] = []
 
     @Option(help: "Duration of each shape.")
     var seconds = 3.0
@@ -49,13 +49,13 @@ struct ComplexityCommand: ParsableCommand {
 
     func run() throws {
         Interruption.install()
-        _ = Machine.raiseDescriptorLimit()
+        _ = raiseDescriptorLimit()
         let program = try GatewayProcess.measuredProgram(options.gateway)
         let machine = Machine.describe()
         let (serverCores, benchCores) = options.cores
         let run = ComplexityRun(
             program: program, cores: serverCores,
-            shapes: shape.isEmpty ? ShapeName.allCases : shape, seconds: seconds)
+            shapes: shape.isEmpty ? AttackShape.allCases : shape, seconds: seconds)
         try options.run(on: benchCores) {
             do {
                 let report = try run.run { Terminal.tell($0) }

@@ -66,14 +66,7 @@ struct ComplexityReport {
         return [
             "machine": Figure.json(machine), "quiet": Self.json(quiet),
             "shapes": .array(outcomes.map(Self.json)), "routes": .object(routes),
-            "bounds": .array(verdict.bounds.map(Self.json)), "met": .bool(verdict.isMet),
-        ]
-    }
-
-    private static func json(_ bound: ComplexityVerdict.Bound) -> JSONValue {
-        [
-            "name": .string(bound.name), "met": .bool(bound.isMet),
-            "found": .string(bound.finding),
+            "bounds": .array(verdict.bounds.map(\.json)), "met": .bool(verdict.isMet),
         ]
     }
 

@@ -16,7 +16,7 @@ struct ComplexityRun {
     let program: String
     /// The cores of the gateway; `nil` for any.
     let cores: [Int]?
-    let shapes: [ShapeName]
+    let shapes: [AttackShape]
     /// The length of each, in seconds.
     let seconds: Double
 
@@ -38,37 +38,40 @@ struct ComplexityRun {
             var quiet = [try alone(seconds: Self.quietSeconds)]
             var outcomes: [ShapeOutcome] = []
             var number = 0
-            for name in shapes {
-                let shape = try AttackShape(name, on: stage)
+            for shape in shapes {
+                let load = try shape.load(on: stage)
                 try stage.generator.run(seconds: Self.pauseSeconds) { false }
                 if !outcomes.isEmpty {
                     quiet.append(try alone(seconds: Self.quietSecondsBetween))
                 }
-                tell("\(name.rawValue): \(name.abstract)")
-                var outcome = try run(shape, on: stage, beside: bystander, number: &number, tell)
+                tell("\(shape.name): \(shape.rawValue)")
+                func measure() throws -> ShapeOutcome {
+                    try run(shape, load, on: stage, beside: bystander, number: &number, tell)
+                }
+                var outcome = try measure()
                 while outcome.hasLongTurns, outcome.measurements < Self.measurementsMax {
                     tell("  a turn took too long; measuring again")
                     try stage.generator.run(seconds: Self.pauseSeconds) { false }
-                    outcome.add(try run(shape, on: stage, beside: bystander, number: &number, tell))
+                    outcome.add(try measure())
                 }
-                for route in outcome.reached { coverage.note(route, by: name.rawValue) }
+                for route in outcome.reached { coverage.note(route, by: shape.name) }
                 outcomes.append(outcome)
             }
             return ComplexityReport(
                 quiet: BystanderStats(quiet), outcomes: outcomes, coverage: coverage,
-                isComplete: Set(shapes) == Set(ShapeName.allCases), failure: bystander.failure)
+                isComplete: Set(shapes) == Set(AttackShape.allCases), failure: bystander.failure)
         }
     }
 
     private func run(
-        _ shape: AttackShape, on stage: ComplexityStage, beside bystander: Bystander,
-        number: inout Int, _ tell: (String) -> Void
+        _ shape: AttackShape, _ load: AttackShape.Load, on stage: ComplexityStage,
+        beside bystander: Bystander, number: inout Int, _ tell: (String) -> Void
     ) throws -> ShapeOutcome {
-        var outcome = ShapeOutcome(shape: shape.name.rawValue)
+        var outcome = ShapeOutcome(shape: shape.name)
         let before = try stage.turns()
         let cpu = ProcessStats.cpuNanoseconds(stage.gateway.pid)
         let start = monotonicNanoseconds()
-        switch shape.load {
+        switch load {
         case .requests(let requests, let connections):
             let load = AttackLoad(
                 stage.generator, port: stage.gateway.port, connections: connections,

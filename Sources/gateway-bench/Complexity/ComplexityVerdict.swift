@@ -1,3 +1,5 @@
+import WidgetModel
+
 struct ShapeOutcome {
     let shape: String
     /// The number of answers, by status.
@@ -49,6 +51,10 @@ struct ComplexityVerdict {
         let name: String
         let isMet: Bool
         let finding: String
+
+        var json: JSONValue {
+            ["name": .string(name), "met": .bool(isMet), "found": .string(finding)]
+        }
     }
 
     /// The bound of the bystander's p99: this share of its quiet p99, or so many milliseconds of the
@@ -66,53 +72,67 @@ struct ComplexityVerdict {
     /// because it would say nothing.
     init(quiet: BystanderStats, outcomes: [ShapeOutcome], coverage: RouteCoverage?) {
         let attacked = BystanderStats(outcomes.map(\.bystander))
-        bounds =
-            [
-                Self.p99(quiet, attacked), Self.slowest(attacked),
-                Self.answered(quiet, outcomes), Self.turns(outcomes), Self.arrival(outcomes),
-                Self.limited(outcomes),
-            ] + (coverage.map { [Self.routes($0)] } ?? [])
-    }
-
-    private static func p99(_ quiet: BystanderStats, _ attacked: BystanderStats) -> Bound {
-        let bound = max(p99Ratio * quiet.percentile(0.99), p99Milliseconds)
-        let isMeasured = !quiet.milliseconds.isEmpty && !attacked.milliseconds.isEmpty
-        return Bound(
-            name: "bystander's p99", isMet: isMeasured && attacked.percentile(0.99) <= bound,
-            finding: !isMeasured
+        let all = BystanderStats([quiet, attacked])
+        let isAttacked = !attacked.milliseconds.isEmpty
+        let isMeasured = isAttacked && !quiet.milliseconds.isEmpty
+        let (p99, quietP99) = (attacked.percentile(0.99), quiet.percentile(0.99))
+        let p99Max = max(Self.p99Ratio * quietP99, Self.p99Milliseconds)
+        let without = outcomes.filter(\.bystander.milliseconds.isEmpty).map(\.shape)
+        let missed = outcomes.filter { !$0.missed.isEmpty }.map { outcome in
+            "\(outcome.shape): " + outcome.missed.map(\.description).joined(separator: ", ")
+        }
+        let limited = outcomes.filter { $0.statuses[429] ?? 0 > 0 }
+            .map { "\($0.shape) \($0.statuses[429] ?? 0)" }
+        var bounds: [Bound] = []
+        func judge(_ name: String, _ isMet: Bool, _ finding: String) {
+            bounds.append(Bound(name: name, isMet: isMet, finding: finding))
+        }
+        judge(
+            "bystander's p99", isMeasured && p99 <= p99Max,
+            !isMeasured
                 ? "not measured"
-                : "\(Figure.text(attacked.percentile(0.99))) ms CPU, at most \(Figure.text(bound)) ms "
-                    + "(quiet \(Figure.text(quiet.percentile(0.99))) ms)")
-    }
-
-    private static func slowest(_ attacked: BystanderStats) -> Bound {
-        let isMeasured = !attacked.milliseconds.isEmpty
-        return Bound(
-            name: "bystander's slowest post",
-            isMet: isMeasured && attacked.slowest < slowestMilliseconds,
-            finding: !isMeasured
+                : "\(Figure.text(p99)) ms CPU, at most \(Figure.text(p99Max)) ms "
+                    + "(quiet \(Figure.text(quietP99)) ms)")
+        judge(
+            "bystander's slowest post", isAttacked && attacked.slowest < Self.slowestMilliseconds,
+            !isAttacked
                 ? "not measured"
                 : "\(Figure.text(attacked.slowest)) ms CPU, below "
-                    + "\(Figure.text(slowestMilliseconds)) ms")
-    }
-
-    private static func answered(_ quiet: BystanderStats, _ outcomes: [ShapeOutcome]) -> Bound {
-        let all = BystanderStats([quiet] + outcomes.map(\.bystander))
-        let without = outcomes.filter(\.bystander.milliseconds.isEmpty).map(\.shape)
-        let finding = "\(all.milliseconds.count) posts, \(all.failed) of them failed"
-        return Bound(
-            name: "bystander's posts taken", isMet: all.failed == 0 && without.isEmpty,
-            finding: without.isEmpty
-                ? finding : finding + ", none beside " + without.joined(separator: ", "))
+                    + "\(Figure.text(Self.slowestMilliseconds)) ms")
+        judge(
+            "bystander's posts taken", all.failed == 0 && without.isEmpty,
+            "\(all.milliseconds.count) posts, \(all.failed) of them failed"
+                + (without.isEmpty ? "" : ", none beside " + without.joined(separator: ", ")))
+        bounds.append(Self.turns(outcomes))
+        judge(
+            "documents looked at", missed.isEmpty && !outcomes.isEmpty,
+            outcomes.isEmpty
+                ? "no shape ran"
+                : missed.isEmpty ? "of all shapes" : "not " + missed.joined(separator: "; "))
+        judge(
+            "answers 429, which hide the work", limited.isEmpty,
+            limited.isEmpty ? "none" : limited.joined(separator: ", "))
+        if let coverage {
+            let unreached = coverage.unreached.map(\.description)
+            let isMet = unreached.isEmpty && !coverage.required.isEmpty
+            judge(
+                "routes reached", isMet,
+                isMet
+                    ? "all \(coverage.required.count) that take or make a document"
+                    : "not " + unreached.joined(separator: ", "))
+        }
+        self.bounds = bounds
     }
 
     private static func turns(_ outcomes: [ShapeOutcome]) -> Bound {
-        let name = "turns over \(Figure.text(TurnHistogram.boundSeconds * 1_000)) ms CPU"
+        func bound(_ isMet: Bool, _ finding: String) -> Bound {
+            Bound(
+                name: "turns over \(Figure.text(TurnHistogram.boundSeconds * 1_000)) ms CPU",
+                isMet: isMet, finding: finding)
+        }
         let turns = outcomes.compactMap(\.turns)
         guard !outcomes.isEmpty, turns.count == outcomes.count else {
-            return Bound(
-                name: name, isMet: false,
-                finding: "no histogram \(TurnHistogram.family) on the metrics page")
+            return bound(false, "no histogram \(TurnHistogram.family) on the metrics page")
         }
         var (all, long): ([String: Int], [String: Int]) = ([:], [:])
         for (thread, turns) in turns.flatMap(\.byThread) {
@@ -121,49 +141,17 @@ struct ComplexityVerdict {
         }
         let silent = TurnHistogram.shared.filter { all[$0] ?? 0 <= 0 }
         guard silent.isEmpty else {
-            return Bound(
-                name: name, isMet: false,
-                finding: "no turn was counted of " + silent.joined(separator: ", "))
+            return bound(false, "no turn was counted of " + silent.joined(separator: ", "))
         }
         let ofWriter = long.removeValue(forKey: TurnHistogram.writer) ?? 0
         let found = long.filter { $0.value != 0 }.sorted { $0.key < $1.key }
             .map { "\($0.key) \($0.value)" }
         let repeated = outcomes.filter { $0.measurements > 1 }
             .map { "; \($0.shape) was measured \($0.measurements) times" }.joined()
-        return Bound(
-            name: name, isMet: found.isEmpty,
-            finding: (found.isEmpty ? "none" : found.joined(separator: ", "))
+        return bound(
+            found.isEmpty,
+            (found.isEmpty ? "none" : found.joined(separator: ", "))
                 + " of \(all.values.reduce(0, +)); writer \(ofWriter), which the bystander judges"
                 + repeated)
-    }
-
-    private static func arrival(_ outcomes: [ShapeOutcome]) -> Bound {
-        let missed = outcomes.filter { !$0.missed.isEmpty }.map { outcome in
-            "\(outcome.shape): " + outcome.missed.map(\.description).joined(separator: ", ")
-        }
-        let isMet = missed.isEmpty && !outcomes.isEmpty
-        return Bound(
-            name: "documents looked at", isMet: isMet,
-            finding: isMet
-                ? "of all shapes"
-                : outcomes.isEmpty ? "no shape ran" : "not " + missed.joined(separator: "; "))
-    }
-
-    private static func limited(_ outcomes: [ShapeOutcome]) -> Bound {
-        let limited = outcomes.filter { $0.statuses[429] ?? 0 > 0 }
-            .map { "\($0.shape) \($0.statuses[429] ?? 0)" }
-        return Bound(
-            name: "answers 429, which hide the work", isMet: limited.isEmpty,
-            finding: limited.isEmpty ? "none" : limited.joined(separator: ", "))
-    }
-
-    private static func routes(_ coverage: RouteCoverage) -> Bound {
-        let unreached = coverage.unreached.map(\.description)
-        let isMet = unreached.isEmpty && !coverage.required.isEmpty
-        return Bound(
-            name: "routes reached", isMet: isMet,
-            finding: isMet
-                ? "all \(coverage.required.count) that take or make a document"
-                : "not " + unreached.joined(separator: ", "))
     }
 }

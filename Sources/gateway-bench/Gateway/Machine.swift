@@ -7,19 +7,6 @@ enum Machine {
     /// Descriptors needed beside one for each stream.
     static let descriptorsReserve = 200
 
-    /// Raises this process's limit of open files to its maximum, which the processes it starts
-    /// inherit; returns the limit.
-    static func raiseDescriptorLimit() -> Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return 1024
-        }
-        limit.rlim_cur = limit.rlim_max
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        _ = getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        return Int(exactly: limit.rlim_cur) ?? .max
-    }
-
     /// Bytes of a mask of cores: up to 1,024 of them.
     private static let coreMaskBytes = 128
 

@@ -25,7 +25,8 @@ struct ClientHistory {
     private var watermark: UInt64 = 0
     /// Interests whose change was in the part of the log that was lost.
     private var owedOfLostLog: Set<Interest> = []
-    private var isAllExpected = false
+    /// Whether `all` needs no further reason.
+    var isAllExpected = false
     private(set) var violations: [Violation] = []
     /// Needless reloads that a fault of the run excuses.
     private(set) var excused = 0
@@ -181,11 +182,6 @@ struct ClientHistory {
     }
 
     // MARK: Losses of the log
-
-    /// `all` needs no further reason from now on.
-    mutating func expectAll() {
-        isAllExpected = true
-    }
 
     /// The log lost its end: whatever this client was not told is owed in the next generation.
     mutating func logLost(at time: Double) {

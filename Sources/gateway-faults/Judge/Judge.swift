@@ -35,7 +35,7 @@ enum Judge {
             case .logLost:
                 for name in order { update(name) { $0.logLost(at: entry.time) } }
                 generation += 1
-            case .allExpected: for name in order { update(name) { $0.expectAll() } }
+            case .allExpected: for name in order { update(name) { $0.isAllExpected = true } }
             case .logKeeps: break
             case .unverifiable(let client, let reason):
                 verdict.violations.append(

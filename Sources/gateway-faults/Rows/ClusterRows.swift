@@ -1,4 +1,3 @@
-import ClusterTestSupport
 import Foundation
 import GatewayTestSupport
 
@@ -18,31 +17,22 @@ extension RowContext {
     /// `kill -9` of one or two nodes at random moments, some of them while a node starts.
     func nodesKilled() throws {
         let cluster = try FaultCluster()
-        var (kills, early, slowest) = (0, 0, 0.0)
         try repeatFault(on: cluster) {
             $0.newClients = 100
         } _: { _ in
             pauseRandomly(0.2, 2)
-            let count = generator.happens(25) ? 2 : 1
-            let victims = cluster.nodes.shuffled(using: &generator).prefix(count)
+            let number = generator.happens(25) ? 2 : 1
+            let victims = cluster.nodes.shuffled(using: &generator).prefix(number)
             for victim in victims { victim.kill() }
-            kills += count
+            count("kills", number)
             pauseRandomly(0, 1)
-            for victim in victims {
-                let start = try startAgain(victim, killedPercent: 30)
-                if start.wasKilled { early += 1 }
-                slowest = max(slowest, start.seconds)
-            }
+            for victim in victims { try startAgain(victim, killedPercent: 30) }
         }
-        report("kills", kills)
-        report("kills while starting", early)
-        report("slowest start", seconds: slowest)
     }
 
     /// Nodes are stopped for longer than their leases, and go on.
     func nodesStopped() throws {
         let cluster = try FaultCluster()
-        var (stops, longest) = (0, 0.0)
         try repeatFault(on: cluster) {
             // A registration that a stopped node has received is carried out once it goes on, also
             // after a later one through another node.
@@ -55,17 +45,15 @@ extension RowContext {
             node.signal(SIGSTOP)
             pause(seconds: length)
             node.signal(SIGCONT)
-            (stops, longest) = (stops + 1, max(longest, length))
+            count("stops")
+            reportMost("longest", seconds: length)
             _ = campaign.awaitAcceptance()
         }
-        report("stops", stops)
-        report("longest", seconds: longest)
     }
 
     /// Drains and starts every node in turn; no client receives `all`.
     func rollingRestart() throws {
         let cluster = try FaultCluster()
-        var (restarts, slowest) = (0, 0.0)
         try repeatFault(on: cluster) {
             ($0.streams, $0.cutPercent) = (60, 0)
         } _: { campaign in
@@ -73,28 +61,23 @@ extension RowContext {
                 pauseRandomly(0.2, 1)
                 let start = campaign.recorder.now
                 campaign.requireOrderly(node.terminate())
-                slowest = max(slowest, campaign.recorder.now - start)
+                count("restarts")
+                reportMost("slowest drain", seconds: campaign.recorder.now - start)
                 try node.start()
-                restarts += 1
             }
         }
-        report("restarts", restarts)
-        report("slowest drain", seconds: slowest)
     }
 
     /// Three put catalogs at the same time, each at any node, while nodes are killed.
     func catalogRace() throws {
         let cluster = try FaultCluster()
-        var kills = 0
         try repeatFault(on: cluster) {
             $0.catalogWriters = 3
         } _: { _ in
             pauseRandomly(1, 3)
-            let node = generator.pick(cluster.nodes)
-            try node.restart()
-            kills += 1
+            try generator.pick(cluster.nodes).restart()
+            count("kills")
         }
-        report("kills", kills)
     }
 
     /// One node's clock is a day ahead, another's a day behind.
@@ -107,14 +90,12 @@ extension RowContext {
         }
         // Valid by every clock: two days before to 18 days after.
         let cluster = try FaultCluster(tokenAge: 2 * 86_400, environments: environments)
-        var kills = 0
         try repeatFault(on: cluster) {
             $0.tokenLifetime = 20 * 86_400
         } _: { _ in
             pauseRandomly(1, 4)
             try generator.pick(cluster.nodes).restart()
-            kills += 1
+            count("kills")
         }
-        report("kills", kills)
     }
 }

@@ -7,17 +7,14 @@ extension RowContext {
     /// The primary loses power and comes back.
     func primaryKilled() throws {
         let cluster = try FaultCluster()
-        var (crashes, slowest) = (0, 0.0)
         try repeatFault(on: cluster) { campaign in
             pauseRandomly(0.5, 3)
             try cluster.servers.primary.crash()
             pauseRandomly(0, 2)
             try cluster.servers.primary.start()
-            crashes += 1
-            slowest = max(slowest, campaign.awaitAcceptance())
+            count("crashes")
+            reportMost("slowest recovery", seconds: campaign.awaitAcceptance())
         }
-        report("crashes", crashes)
-        report("slowest recovery", seconds: slowest)
     }
 
     /// The primary is lost and its standby takes its place; in some rounds the primary was back for a
@@ -52,7 +49,6 @@ extension RowContext {
     func quorumLost() throws {
         let cluster = try FaultCluster(hasQuorum: true)
         guard let standby = cluster.servers.standby else { return }
-        var (losses, emptied) = (0, 0)
         try repeatFault(on: cluster) { campaign in
             pauseRandomly(0.5, 2)
             standby.pause()
@@ -61,52 +57,46 @@ extension RowContext {
             if isEmptied {
                 try cluster.servers.setQuorum(false)
                 pauseRandomly(0.2, 2)
-                emptied += 1
             }
             standby.resume()
             if isEmptied { try cluster.servers.setQuorum(true) }
-            losses += 1
+            count("losses")
+            count("settings emptied", isEmptied ? 1 : 0)
             _ = campaign.awaitAcceptance()
         }
-        report("losses", losses)
-        report("settings emptied", emptied)
     }
 
     /// The connections of nodes are cut at any byte, in each direction, or are silent for seconds.
     func connectionsCut() throws {
         let cluster = try FaultCluster(hasProxies: true)
-        var (cuts, silences) = (0, 0)
         try repeatFault(on: cluster) { _ in
             pauseRandomly(0.1, 0.8)
             let proxy = generator.pick(cluster.proxies)
-            if generator.happens(15) {
+            let isSilent = generator.happens(15)
+            count("cuts", isSilent ? 0 : 1)
+            count("silences", isSilent ? 1 : 0)
+            if isSilent {
                 proxy.silence()
                 pauseRandomly(0.5, 6)
                 proxy.resume()
-                silences += 1
             } else {
                 let direction = generator.pick(ServerProxy.Direction.allCases)
                 proxy.cut(after: generator.below(generator.happens(50) ? 400 : 8_000), direction)
-                cuts += 1
             }
         }
-        report("cuts", cuts)
-        report("silences", silences)
     }
 
     /// The server stops for seconds without closing anything, and goes on.
     func serverSilent() throws {
         let cluster = try FaultCluster()
-        var stops = 0
         try repeatFault(on: cluster) { campaign in
             pauseRandomly(0.5, 2)
             cluster.servers.primary.pause()
             pauseRandomly(0.2, 5)
             cluster.servers.primary.resume()
-            stops += 1
+            count("stops")
             _ = campaign.awaitAcceptance()
         }
-        report("stops", stops)
     }
 
     /// An older copy of the database is put in its place: what came after it is lost. In some runs no

@@ -9,8 +9,8 @@ extension RowContext {
         let gateway = try GatewayProcess(
             data: disk.path + "/data", admin: GatewayProcess.freeAddress())
         let campaign = try startCampaign(on: gateway)
-        var (rounds, slowest, starts) = (0, 0.0, 0)
         try repeatFault(on: campaign) {
+            count("rounds")
             pauseRandomly(0.5, 1.5)
             try disk.fill(leaving: generator.pick([0, 0, 5_000, 100_000]))
             pauseRandomly(1, 3)
@@ -21,23 +21,19 @@ extension RowContext {
             campaign.recorder.require(
                 exit == .status(0), "cannot read the keys after a rotation: \(output)")
             let restarts = generator.happens(30)
+            count("starts while full", restarts ? 1 : 0)
             if restarts {
                 // It refuses to start, or starts; what it promised must be there either way.
                 gateway.kill()
                 try gateway.launch()
                 pause(seconds: 1)
                 gateway.kill()
-                starts += 1
             }
             disk.free()
             if restarts { try gateway.start() }
-            slowest = max(slowest, campaign.awaitAcceptance())
-            rounds += 1
+            reportMost("slowest recovery", seconds: campaign.awaitAcceptance())
         }
         gateway.kill()
-        report("rounds", rounds)
-        report("starts while full", starts)
-        report("slowest recovery", seconds: slowest)
     }
 
     /// Every write is answered EROFS, as by a file system that was remounted read-only.
@@ -79,8 +75,8 @@ extension RowContext {
     func diskErrors() throws {
         let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
         let campaign = try startCampaign(on: gateway)
-        var (rounds, given, kills, slowest) = (0, 0, 0, 0.0)
         try repeatFault(on: campaign) {
+            count("rounds")
             pauseRandomly(0.2, 1)
             let fault: (calls: [String], error: String) = generator.pick([
                 (["fdatasync", "fsync"], "EIO"), (["pwrite64"], "EIO"), (["pwrite64"], "ENOSPC"),
@@ -94,22 +90,17 @@ extension RowContext {
                 gateway, calls: fault.calls,
                 injection: "error=\(fault.error):when=\(first)\(last)")
             pauseRandomly(0.2, 2)
-            rounds += 1
             let isKilled = generator.happens(40)
             if isKilled { gateway.kill() }
-            given += faults.end()
+            count("system calls failed", faults.end())
+            count("kills", isKilled ? 1 : 0)
             if isKilled {
-                kills += 1
                 try gateway.start()
             } else {
                 campaign.requireLive("after a disk error")
             }
-            slowest = max(slowest, campaign.awaitAcceptance())
+            reportMost("slowest recovery", seconds: campaign.awaitAcceptance())
         }
-        report("rounds", rounds)
-        report("system calls failed", given)
-        report("kills", kills)
-        report("slowest recovery", seconds: slowest)
     }
 
     /// Every sync takes long.

@@ -119,19 +119,18 @@ extension RowContext {
         try gateway.start()
         var journals = names.map { WriteJournal(path: $0, content: []) }
         let campaign = try startCampaign(on: gateway)
-        var (losses, kept, torn, dropped) = (0, 0, 0, 0)
         try repeatFault(on: campaign) {
             pauseRandomly(0.3, 2)
             killTraced(gateway, log: log)
-            losses += 1
+            count("losses of power")
             let lines = Array(FileManager.default.contents(atPath: log) ?? Data())
                 .split(separator: UInt8(ascii: "\n"))
             for (index, name) in names.enumerated() {
                 for line in lines { journals[index].read(line) }
                 let content = journals[index].contentAfterLoss(using: &generator)
-                kept += journals[index].kept
-                torn += journals[index].torn
-                dropped += journals[index].dropped
+                count("unsynced writes kept", journals[index].kept)
+                count("torn", journals[index].torn)
+                count("dropped", journals[index].dropped)
                 try Data(content).write(to: URL(filePath: data + name))
                 journals[index] = WriteJournal(path: name, content: content)
             }
@@ -139,10 +138,6 @@ extension RowContext {
             try? FileManager.default.removeItem(atPath: data + "/store.sqlite-shm")
             try gateway.start()
         }
-        report("losses of power", losses)
-        report("unsynced writes kept", kept)
-        report("torn", torn)
-        report("dropped", dropped)
     }
 
     /// Kills the gateway that strace watches, whose log begins with its process id; strace then ends

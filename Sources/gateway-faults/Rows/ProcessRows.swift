@@ -10,20 +10,14 @@ extension RowContext {
         let campaign = try startCampaign(on: gateway) { $0.newClients = 200 }
         let upkeep = OperatorWork(campaign)
         campaign.spawn(&generator) { upkeep.run(&$0) }
-        var (kills, early, slowest) = (0, 0, 0.0)
         try repeatFault(on: campaign) {
             pauseRandomly(pauses.lowerBound, pauses.upperBound)
             gateway.kill()
-            kills += 1
-            let start = try startAgain(gateway, killedPercent: 40)
-            if start.wasKilled { early += 1 }
-            slowest = max(slowest, start.seconds)
+            count("kills")
+            try startAgain(gateway, killedPercent: 40)
         }
         try campaign.judgeStored()
         let restored = try upkeep.judgeBackup()
-        report("kills", kills)
-        report("kills while starting", early)
-        report("slowest start", seconds: slowest)
         report("backups", upkeep.backups)
         report("changes in the restored log", restored)
         campaign.requireOrderly(gateway.terminate())
@@ -31,45 +25,47 @@ extension RowContext {
 
     /// `kill -9` with a log that keeps 300 entries, around the moments at which it is shortened.
     func killRetention() throws {
-        let entries: UInt64 = 300
-        let configuration = try GatewayConfiguration([
-            "publicURL: https://gateway.test", "retention: { changes: \(entries) }",
-        ])
-        let gateway = try GatewayProcess(
-            data: configuration.folder, configuration: configuration.file)
-        let campaign = try makeCampaign(on: gateway)
+        let (gateway, campaign) = try makeCampaign(logKeeps: 300)
         // Clients that resume below the start of the log are sent `all`.
         campaign.recorder.add(.allExpected)
-        campaign.recorder.add(.logKeeps(entries: entries))
         campaign.start(&generator)
-        var kills = 0
         try repeatFault(on: campaign) {
             // OperatorWork comes 30 s after a start.
             let isAtUpkeep = generator.happens(30)
             pauseRandomly(isAtUpkeep ? 29 : 0.5, isAtUpkeep ? 31 : 3)
             try gateway.restart()
-            kills += 1
+            count("kills")
         }
-        report("kills", kills)
+    }
+
+    /// Makes a campaign on a gateway whose log keeps so many entries.
+    private func makeCampaign(
+        logKeeps entries: UInt64, _ adjust: (inout Campaign.Load) -> Void = { _ in }
+    ) throws -> (GatewayProcess, Campaign) {
+        let configuration = try GatewayConfiguration([
+            "publicURL: https://gateway.test", "retention: { changes: \(entries) }",
+        ])
+        let gateway = try GatewayProcess(
+            data: configuration.folder, configuration: configuration.file)
+        let campaign = try makeCampaign(on: gateway, adjust)
+        campaign.recorder.add(.logKeeps(entries: entries))
+        return (gateway, campaign)
     }
 
     /// The process is stopped for seconds and goes on.
     func stopped() throws {
         let gateway = try GatewayProcess(admin: GatewayProcess.freeAddress())
         let campaign = try startCampaign(on: gateway)
-        var (stops, slowest) = (0, 0.0)
         try repeatFault(on: campaign) {
             pauseRandomly(0.5, 2)
             gateway.signal(SIGSTOP)
             pauseRandomly(0.5, seconds / 3)
             gateway.signal(SIGCONT)
-            stops += 1
-            slowest = max(slowest, campaign.awaitAcceptance())
+            count("stops")
+            reportMost("slowest recovery", seconds: campaign.awaitAcceptance())
             campaign.recorder.require(
                 gateway.status(of: "/readyz") == 200, "/readyz is not 200 after a stop")
         }
-        report("stops", stops)
-        report("slowest recovery", seconds: slowest)
     }
 
     /// SIGTERM under load, with many streams.
@@ -78,19 +74,16 @@ extension RowContext {
         let campaign = try startCampaign(on: gateway) {
             ($0.streams, $0.pollers, $0.cutPercent) = (300, 4, 0)
         }
-        var (drains, slowest) = (0, 0.0)
+        report("streams", campaign.load.streams)
         try repeatFault(on: campaign) {
             pauseRandomly(3, 6)
             let start = campaign.recorder.now
             let exit = gateway.terminate()
-            slowest = max(slowest, campaign.recorder.now - start)
-            drains += 1
+            count("drains")
+            reportMost("slowest drain", seconds: campaign.recorder.now - start)
             campaign.requireOrderly(exit)
             try gateway.start()
         }
-        report("streams", campaign.load.streams)
-        report("drains", drains)
-        report("slowest drain", seconds: slowest)
     }
 
     /// A long run without faults but cut streams: memory and descriptors do not grow.
@@ -98,14 +91,9 @@ extension RowContext {
     /// The log is short, so that the database's page cache, 64 MiB at most, is as full in the first
     /// third as it gets.
     func soak() throws {
-        let entries: UInt64 = 20_000
-        let configuration = try GatewayConfiguration([
-            "publicURL: https://gateway.test", "retention: { changes: \(entries) }",
-        ])
-        let gateway = try GatewayProcess(
-            data: configuration.folder, configuration: configuration.file)
-        let campaign = try makeCampaign(on: gateway) { ($0.streams, $0.pollers) = (40, 20) }
-        campaign.recorder.add(.logKeeps(entries: entries))
+        let (gateway, campaign) = try makeCampaign(logKeeps: 20_000) {
+            ($0.streams, $0.pollers) = (40, 20)
+        }
         campaign.start(&generator)
         func files() -> Int {
             let folder = "/proc/\(gateway.pid)/fd"
@@ -134,7 +122,6 @@ extension RowContext {
         let link = try GatewayProcess.temporaryDirectory() + "/link"
         try FileManager.default.createSymbolicLink(
             atPath: link, withDestinationPath: gateway.data)
-        var tries = 0
         try repeatFault(on: campaign) {
             pauseRandomly(0.1, 0.8)
             let path = generator.pick([gateway.data, link])
@@ -143,12 +130,11 @@ extension RowContext {
                 ? ["serve", "--data", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
                 : ["epoch", "new", "--data", path]
             let (exit, output) = try GatewayProcess.run(arguments)
-            tries += 1
+            count("tries")
             campaign.recorder.require(
                 exit == .status(1) && output.contains("already in use"),
                 "\(arguments[0]) while a gateway runs: \(exit): \(output)")
         }
-        report("tries", tries)
     }
 
     /// Returns the path of the library that changes a process's clock, where Debian puts it.
@@ -186,15 +172,13 @@ extension RowContext {
         campaign.recorder.add(.allExpected)
         campaign.start(&generator)
         let end = campaign.recorder.now + seconds
-        var jumps = 0
         while campaign.recorder.now < end {
             try set(generator.pick(["-1h", "+5h", "+40d", "+0s"]))
-            jumps += 1
+            count("jumps")
             if generator.happens(30) { try gateway.restart() }
             pauseRandomly(1, 4)
         }
         try set("+0s")
         try campaign.settle()
-        report("jumps", jumps)
     }
 }

@@ -11,7 +11,7 @@ extension RowContext {
         let campaign = try makeCampaign(on: gateway) { ($0.streams, $0.pollers) = (8, 0) }
         let http = gateway.http()
         // The time from opening a stream to its head, as a guess for the next.
-        var (typical, trials, close) = (0.02, 0, 0)
+        var typical = 0.02
         try repeatFault(on: campaign) {
             let client = generator.pick(campaign.clients)
             let change = generator.pick(RegistrationChange.allCases)
@@ -19,11 +19,9 @@ extension RowContext {
             let trial = try campaign.tryChange(
                 change, of: client, after: offset, on: http, using: &generator)
             typical = typical * 0.8 + trial.head * 0.2
-            trials += 1
-            if abs(trial.gap) < 0.005 { close += 1 }
+            count("trials")
+            count("answered within 5 ms of the stream's head", abs(trial.gap) < 0.005 ? 1 : 0)
         }
-        report("trials", trials)
-        report("answered within 5 ms of the stream's head", close)
     }
 }
 

@@ -9,6 +9,7 @@ final class RowContext {
     var generator: SplitMix64
     /// Results beside the judge's own.
     private(set) var figures: [(name: String, value: String)] = []
+    private var totals: [String: Double] = [:]
     /// The campaign, once there is one: its record is what is judged.
     private(set) var campaign: Campaign?
     /// Returns whether so many faults, and what was recorded meanwhile, prove anything.
@@ -63,12 +64,10 @@ final class RowContext {
         try campaign.settle()
     }
 
-    /// Starts a gateway that was killed; at times kills it once more while it starts. Returns the
-    /// seconds that the start took, and whether it was killed meanwhile.
-    func startAgain(
-        _ gateway: GatewayProcess, killedPercent: Int
-    ) throws -> (seconds: Double, wasKilled: Bool) {
+    /// Starts a gateway that was killed; at times kills it once more while it starts.
+    func startAgain(_ gateway: GatewayProcess, killedPercent: Int) throws {
         let isKilled = generator.happens(killedPercent)
+        count("kills while starting", isKilled ? 1 : 0)
         if isKilled {
             try gateway.launch()
             pauseRandomly(0, 0.4)
@@ -76,7 +75,7 @@ final class RowContext {
         }
         let start = ContinuousClock.now
         try gateway.start()
-        return (start.duration(to: .now) / .seconds(1), isKilled)
+        reportMost("slowest start", seconds: start.duration(to: .now) / .seconds(1))
     }
 
     func randomSeconds(_ low: Double, _ high: Double) -> Double {
@@ -86,10 +85,26 @@ final class RowContext {
     func pauseRandomly(_ low: Double, _ high: Double) { pause(seconds: randomSeconds(low, high)) }
 
     func report(_ name: String, _ value: some CustomStringConvertible) {
-        figures.append((name, value.description))
+        if let place = figures.firstIndex(where: { $0.name == name }) {
+            figures[place].value = value.description
+        } else {
+            figures.append((name, value.description))
+        }
     }
 
     func report(_ name: String, seconds: Double, places: Int = 2) {
         report(name, seconds.rounded(toPlaces: places) + " s")
+    }
+
+    /// Adds to a figure, which stands where it was first added to, even 0.
+    func count(_ name: String, _ more: Int = 1) {
+        totals[name, default: 0] += Double(more)
+        report(name, Int(totals[name] ?? 0))
+    }
+
+    /// Reports the most seconds of those given so far.
+    func reportMost(_ name: String, seconds: Double) {
+        totals[name] = max(totals[name] ?? 0, seconds)
+        report(name, seconds: totals[name] ?? 0)
     }
 }

@@ -1,8 +1,6 @@
 import ArgumentParser
-import CatalogModel
 import Foundation
 import TimelineRuntime
-import WidgetModel
 
 struct CanaryCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -5,6 +5,13 @@ import GatewayTLS
 import Synchronization
 import WidgetModel
 
+struct DevCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dev",
+        abstract: "Simulate Apple's push service for development.",
+        subcommands: [APNsCommand.self, APNsTokenCommand.self])
+}
+
 struct APNsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apns",

@@ -158,9 +158,9 @@ struct DeviceCommand: AsyncParsableCommand {
             )
         }
         let ttl = Duration.seconds(min(2_592_000, (duration ?? 82_800) + 3_600))
-        let progress = Progress("tokens", of: devices)
+        let (progress, count) = (Progress("tokens"), Int64(devices))
         return try await concurrently(orders, atOnce: 16) { order in
-            defer { progress.step() }
+            defer { progress.reach(of: count) }
             return try await SimulatedClient.made(
                 order.id, attributes: order.attributes, ttl: ttl, by: backend)
         }

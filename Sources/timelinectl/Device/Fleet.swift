@@ -146,7 +146,7 @@ struct Fleet: Sendable {
     private func ramp(
         in group: inout DiscardingTaskGroup, _ interruption: Interruption
     ) async throws {
-        let progress = Progress("devices connected", of: devices.count)
+        let progress = Progress("devices connected")
         let patience = Duration.seconds(order.patience)
         var started = 0
         var last = (sum: 0, at: ContinuousClock.now)
@@ -163,7 +163,7 @@ struct Fleet: Sendable {
                         + (now.failure.map { "; the last failure: \($0)" } ?? ""))
                 throw ExitStatus.unreachable
             }
-            progress.reach(now.connected)
+            progress.reach(Int64(now.connected), of: Int64(devices.count))
             while started < min(devices.count, now.connected + Self.connectingMax) {
                 let device = devices[started]
                 group.addTask { await device.run() }
@@ -238,9 +238,9 @@ struct Fleet: Sendable {
 
     /// Removes the devices from the gateway.
     private func forget() async {
-        let progress = Progress("devices removed", of: devices.count)
+        let (progress, count) = (Progress("devices removed"), Int64(devices.count))
         let removed = try? await concurrently(devices, atOnce: 32) { device in
-            defer { progress.step() }
+            defer { progress.reach(of: count) }
             for _ in 0..<Self.triesMax {
                 do throws(GatewayFailure) {
                     try await device.forget()

@@ -20,7 +20,7 @@ final class FleetTable: Sendable {
     private let kinds: [String]
     private let form: OutputForm
     private let isTerminal: Bool
-    private let isFirst = Once()
+    private let isFirst = Atomic(true)
 
     init(_ plan: FleetPlan, form: OutputForm) {
         kinds = plan.kinds.map(\.kind)
@@ -37,7 +37,7 @@ final class FleetTable: Sendable {
             return
         }
         let rows = rows(snapshot, after: time)
-        let back = isFirst.take() ? "" : "\u{1B}[\(rows.count)A"
+        let back = isFirst.exchange(false, ordering: .relaxed) ? "" : "\u{1B}[\(rows.count)A"
         Terminal.print(back + rows.map { $0 + "\u{1B}[K" }.joined(separator: "\n"))
     }
 
@@ -192,18 +192,5 @@ final class FleetTable: Sendable {
             object[name] = figures[keyPath: times].seconds(share).map { .number($0) } ?? .null
         }
         return object
-    }
-}
-
-/// A flag that is set once.
-private final class Once: Sendable {
-    private let isTaken = Mutex(false)
-
-    /// Whether this is the first call.
-    func take() -> Bool {
-        isTaken.withLock { taken in
-            defer { taken = true }
-            return !taken
-        }
     }
 }

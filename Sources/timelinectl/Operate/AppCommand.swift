@@ -1,8 +1,6 @@
 import ArgumentParser
 import Foundation
 import GatewayDocuments
-import TimelineRuntime
-import WidgetModel
 
 struct AppCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -42,10 +40,7 @@ struct AppCommand: AsyncParsableCommand {
             // A missing address is reported before anybody is asked.
             _ = try options.connection()
             if !yes { try confirm() }
-            try await options.withService(of: app) { service throws(GatewayFailure) in
-                let answer = try await service.json("DELETE", service.base)
-                try Terminal.print(answer.value, as: options.form, text: Self.text)
-            }
+            try await options.send("DELETE", "", of: app, text: Self.text)
         }
 
         static func text(_ removed: RemovedApp) -> String {

@@ -30,12 +30,12 @@ struct BackupCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let progress = ByteProgress("copied")
+        let progress = Progress("copied", text: Progress.bytes)
         let manifest = try await DirectoryWork.run(json: json) {
             try DataDirectory(data).backup(to: to) { progress.reach($0, of: $1) }
         }
         Terminal.print(manifest.json, as: json ? .json : .text) {
-            "backup \(to): \(ByteProgress.text(manifest.bytes)), "
+            "backup \(to): \(Progress.bytes(manifest.bytes)), "
                 + "\(manifest.size), "
                 + "the log up to \(manifest.head)\n"
                 + "It contains private keys: whoever can read it can act as the gateway."
@@ -70,7 +70,7 @@ struct RestoreCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let progress = ByteProgress("restored")
+        let progress = Progress("restored", text: Progress.bytes)
         let restored = try await DirectoryWork.run(json: json) {
             try await DataDirectory(data).restore(from: from) { progress.reach($0, of: $1) }
         }

@@ -52,9 +52,8 @@ struct StatusCommand: AsyncParsableCommand {
 
 extension Terminal {
     /// The highlighting for standard output.
-    static func palette(
-        environment: [String: String] = ProcessInfo.processInfo.environment
-    ) -> Palette {
+    static func palette() -> Palette {
+        let environment = ProcessInfo.processInfo.environment
         let isRefused = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
         return Palette(
             hasColors: !isRefused && environment["TERM"] != "dumb" && isatty(STDOUT_FILENO) == 1)

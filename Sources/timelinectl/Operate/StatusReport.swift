@@ -82,7 +82,7 @@ struct StatusReport {
                 + work.map { "\(Self.number($0.1))/s \($0.0)" }.joined(separator: ", "),
             "log       entries \(log.floor &+ 1) to \(log.head), "
                 + "applied up to \(log.applied), \(log.waitingWrites) writes waiting, "
-                + ByteProgress.text(log.databaseBytes + log.walBytes),
+                + Progress.bytes(log.databaseBytes + log.walBytes),
         ]
         if let pushes = overview.standings {
             lines.append(

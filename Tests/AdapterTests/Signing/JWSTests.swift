@@ -17,8 +17,8 @@ import WidgetModel
         #"{"alg":"\#(alg)","kid":"\#(kid ?? key.kid)","typ":"timeline-reload+jwt"\#(more)}"#
     }
 
-    func rejection(_ compact: [UInt8], as type: JWSType = .reload) -> JWSRejection? {
-        do throws(JWSRejection) {
+    func rejection(_ compact: [UInt8], as type: JWSType = .reload) -> TokenRejection? {
+        do throws(TokenRejection) {
             let jws = try JWS(parsing: compact, bytesMax: JWS.notificationBytesMax)
             _ = try jws.verifiedPayload(by: keys, as: type)
             return nil
@@ -173,7 +173,7 @@ import WidgetModel
         let payload = [UInt8](repeating: UInt8(ascii: "x"), count: 9_000)
         let compact = try JWSSigner.reloads(key).sign(payload: payload)
         #expect(compact.count > JWS.tokenBytesMax)
-        #expect(throws: JWSRejection.tooLarge) {
+        #expect(throws: TokenRejection.tooLarge) {
             try JWS(parsing: compact, bytesMax: JWS.tokenBytesMax)
         }
         #expect(rejection(compact) == nil)

@@ -134,8 +134,8 @@ import WidgetModel
                 parsing: bytes(input + "." + Base64.url.string(signature)),
                 bytesMax: JWS.tokenBytesMax)
         }
-        func rejection(_ jws: JWS, _ set: JWKSet) -> JWSRejection? {
-            do throws(JWSRejection) {
+        func rejection(_ jws: JWS, _ set: JWKSet) -> TokenRejection? {
+            do throws(TokenRejection) {
                 _ = try jws.verifiedPayload(by: set, as: .token)
                 return nil
             } catch {

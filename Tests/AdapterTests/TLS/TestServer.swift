@@ -1,10 +1,11 @@
 import Foundation
-import GatewayTLS
 import GatewayTestSupport
 import Glibc
 import NIOCore
 import NIOPosix
 import Testing
+
+@testable import GatewayTLS
 
 /// An event that a probe saw on one connection.
 enum Seen: Equatable, Sendable {

@@ -1,6 +1,5 @@
 import CatalogModel
 import GatewayCore
-import GatewayServer
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS

@@ -18,7 +18,8 @@ package struct MetricsPage: Sendable {
     let pushCertificateEnds: @Sendable () -> [String: Date]
     let unconfirmed: StalenessScanner
     let requestLimits: RequestLimits
-    let spans: @Sendable () -> SpanBatcher.Counts
+    /// `nil` where nothing is traced.
+    let spans: @Sendable () -> SpanBatcher.Counts?
 
     /// Returns the page with the present values.
     func text(_ format: ExpositionFormat) async -> String {
@@ -77,15 +78,23 @@ package struct MetricsPage: Sendable {
         }
     }
 
-    /// Samples, for each app, the fullest window among the event loops.
-    private func versions(_ samples: inout Samples) {
+    /// For each app, the fullest window of versions among the event loops.
+    var windows: [HealthSnapshot.Window] {
         let head = engine.store.head
-        let windows = Dictionary(grouping: engine.loops.all.flatMap(\.figures.windows), by: \.app)
-        for (app, windows) in windows.sorted(by: { $0.key < $1.key }) {
-            let floor = windows.map(\.floor).max() ?? 0
-            samples.gauge(.versionKeys, app, is: Double(windows.map(\.keys).max() ?? 0))
-            samples.gauge(.versionKeysMax, app, is: Double(windows.map(\.keysMax).max() ?? 0))
-            samples.gauge(.versionDistance, app, is: Double(head - min(head, floor)))
+        return Dictionary(grouping: engine.loops.all.flatMap(\.figures.windows), by: \.app)
+            .sorted { $0.key < $1.key }.map { app, windows in
+                let floor = windows.map(\.floor).max() ?? 0
+                return HealthSnapshot.Window(
+                    app: app, keys: windows.map(\.keys).max() ?? 0,
+                    keysMax: windows.map(\.keysMax).max() ?? 0, distance: head - min(head, floor))
+            }
+    }
+
+    private func versions(_ samples: inout Samples) {
+        for window in windows {
+            samples.gauge(.versionKeys, window.app, is: Double(window.keys))
+            samples.gauge(.versionKeysMax, window.app, is: Double(window.keysMax))
+            samples.gauge(.versionDistance, window.app, is: Double(window.distance))
         }
     }
 
@@ -150,10 +159,10 @@ package struct MetricsPage: Sendable {
 
     private func spans(_ samples: inout Samples) {
         let counts = spans()
-        samples.count(.spans, "exported", is: counts.exported)
-        samples.count(.spans, "dropped", is: counts.dropped)
-        samples.count(.spans, "refused", is: counts.refused)
-        samples.count(.spans, "undelivered", is: counts.undelivered)
+        samples.count(.spans, "exported", is: counts?.exported ?? 0)
+        samples.count(.spans, "dropped", is: counts?.dropped ?? 0)
+        samples.count(.spans, "refused", is: counts?.refused ?? 0)
+        samples.count(.spans, "undelivered", is: counts?.undelivered ?? 0)
     }
 
     private func process(_ samples: inout Samples) {

@@ -178,7 +178,7 @@ package final class OverviewSampler: Service {
             verdict: verdict, certificateSeconds: ends - now.at / 1000,
             pushCertificates: page.pushCertificateEnds().mapValues {
                 Int64($0.timeIntervalSince1970) - now.at / 1000
-            }, now: now, recent: counts, sent: sent, windows: windows)
+            }, now: now, recent: counts, sent: sent, windows: page.windows)
         look.configurationFaults = configurationFaults()
         look.cluster = page.engine.leader?.state
         look.connectionWaits = now.connectionWaits - (recent?.connectionWaits ?? 0)
@@ -226,17 +226,6 @@ package final class OverviewSampler: Service {
             DeliveryChannel.allCases.compactMap { channel in
                 channels[channel].map { (name: channel.rawValue, value: $0.quantiles) }
             })
-    }
-
-    private var windows: [HealthSnapshot.Window] {
-        let head = page.engine.store.head
-        return Dictionary(grouping: page.engine.loops.all.flatMap(\.figures.windows), by: \.app)
-            .sorted { $0.key < $1.key }.map { app, windows in
-                let floor = windows.map(\.floor).max() ?? 0
-                return HealthSnapshot.Window(
-                    app: app, keys: windows.map(\.keys).max() ?? 0,
-                    keysMax: windows.map(\.keysMax).max() ?? 0, distance: head - min(head, floor))
-            }
     }
 }
 

@@ -14,7 +14,7 @@ extension GatewayRoutes {
     /// The maximum number of events of one post that are explained; each may concern every client.
     static let explainedEventsMax = 100
     /// An explanation is only valid at its moment.
-    private static let notStored: HTTPHeaders = [FieldName.cacheControl: "no-store"]
+    static let notStored: HTTPHeaders = [FieldName.cacheControl: "no-store"]
 
     func explainChanges(
         _ request: GatewayRequest, _ context: GatewayContext

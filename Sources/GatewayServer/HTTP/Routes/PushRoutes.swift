@@ -74,8 +74,7 @@ extension GatewayRoutes {
         var page = AttemptPage()
         page.attempts = rows.map(\.document)
         if hasMore { page.before = rows.last?.number }
-        return try RouteResponse(
-            .ok, document: page, headers: [FieldName.cacheControl: "no-store"])
+        return try RouteResponse(.ok, document: page, headers: Self.notStored)
     }
 
     func listEvents(_ request: GatewayRequest, _ context: GatewayContext) async throws
@@ -85,8 +84,7 @@ extension GatewayRoutes {
         try await requireCatalog(of: app)
         var document = PushEvents()
         document.events = engine.push?.events.events(of: app).map(\.document) ?? []
-        return try RouteResponse(
-            .ok, document: document, headers: [FieldName.cacheControl: "no-store"])
+        return try RouteResponse(.ok, document: document, headers: Self.notStored)
     }
 
     private static func limit(_ request: GatewayRequest, _ faults: inout Faults) throws -> Int {

@@ -37,24 +37,14 @@ package struct SpanBatcher: Sendable {
 
     package struct Counts: Sendable, Equatable {
         /// The spans that the collector accepted.
-        package var exported: UInt64
+        package var exported: UInt64 = 0
         /// The spans dropped because too many were waiting.
-        package var dropped: UInt64
+        package var dropped: UInt64 = 0
         /// The spans that the collector rejected.
-        package var refused: UInt64
+        package var refused: UInt64 = 0
         /// The spans given up because the collector was unreachable, or did not accept them in
         /// time.
-        package var undelivered: UInt64
-
-        package init(
-            exported: UInt64 = 0, dropped: UInt64 = 0, refused: UInt64 = 0,
-            undelivered: UInt64 = 0
-        ) {
-            self.exported = exported
-            self.dropped = dropped
-            self.refused = refused
-            self.undelivered = undelivered
-        }
+        package var undelivered: UInt64 = 0
     }
 
     private enum State {
