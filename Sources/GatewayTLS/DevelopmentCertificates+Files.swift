@@ -45,7 +45,8 @@ enum PrivateDirectory {
         // Unlike a rename, a link never replaces.
         let isThere = (replacing ? rename(temporary, path) : link(temporary, path)) == 0
         let error = failure(replacing ? "replace" : "make", path)
-        unlink(temporary)
+        // After a rename, a file of that name would be another process's.
+        if !(replacing && isThere) { unlink(temporary) }
         guard isThere else { throw error }
         try sync(directoryOf: path)
     }

@@ -27,7 +27,7 @@ package final class RawClient {
         }
 
         /// Returns a context with the options; the caller frees it.
-        fileprivate func context() -> OpaquePointer? {
+        fileprivate func context() throws -> OpaquePointer? {
             let context: OpaquePointer? = SSL_CTX_new(TLS_client_method())
             if weakest { SSL_CTX_set_cipher_list(context, "ALL:@SECLEVEL=0") }
             if let version { _ = gateway_SSL_CTX_set_version_range(context, version, version) }
@@ -36,8 +36,9 @@ package final class RawClient {
             }
             if let suites { SSL_CTX_set_ciphersuites(context, suites) }
             if let certificate {
-                SSL_CTX_use_certificate_chain_file(context, certificate.chain)
-                SSL_CTX_use_PrivateKey_file(context, certificate.key, SSL_FILETYPE_PEM)
+                guard SSL_CTX_use_certificate_chain_file(context, certificate.chain) == 1,
+                    SSL_CTX_use_PrivateKey_file(context, certificate.key, SSL_FILETYPE_PEM) == 1
+                else { throw TestFailure("the client certificate is not usable") }
             }
             return context
         }
@@ -59,9 +60,9 @@ package final class RawClient {
         signal(SIGPIPE, SIG_IGN)
         socket = Glibc.socket(
             AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        let context = options?.context()
-        self.context = context
+        context = try options?.context()
         ssl = context == nil ? nil : SSL_new(context)
+        guard options == nil || ssl != nil else { throw TestFailure("no TLS") }
         if var size = options?.receiveBuffer {
             setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, UInt32(MemoryLayout<Int32>.size))
         }

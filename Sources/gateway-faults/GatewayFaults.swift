@@ -94,7 +94,7 @@ struct GatewayFaults: ParsableCommand {
             for row in Row.all { write(row.help) }
             return
         }
-        // Crowds of connections need them.
+        // Crowds of connections need many open files.
         _ = raiseDescriptorLimit()
         var isGood = true
         for (row, seed, seconds) in plan {

@@ -63,7 +63,7 @@ package struct ConnectionScheduler: Sendable {
     }
 
     /// The time, ms, after which a lane is retired if a push on its unproven connection is still in
-    /// flight, or if its peer still allows no requests. Until then no other connection is opened.
+    /// flight, or if its peer still allows no requests. While it is unproven, no other connection is opened.
     package static let provingMax: Int64 = 10_000
 
     private let terms: Terms

@@ -16,7 +16,7 @@ extension Explainer {
     /// another catalog.
     ///
     /// Reads and decides these changes twice, and then visits every registered client as the
-    /// explanation of a change does. Only one comparison or explanation runs at a time.
+    /// explanation of a change does. Only one comparison, or explanation of changes, runs at a time.
     ///
     /// - Parameters:
     ///   - since: In milliseconds since 1970.

@@ -6,7 +6,8 @@ import Logging
 import NIOCore
 import WidgetModel
 
-/// Ends streams and polls that a revoked authorization, a newer one or a refusal ends.
+/// Ends streams and polls: those refused, those that a newer one of their client replaces, and those
+/// whose authorization was revoked.
 extension ShardLoop {
     /// The name of a connection that is no stream.
     private static let refusedName = UInt64.max

@@ -30,9 +30,9 @@ private struct FrameHeader {
 /// Edits the frames of an HTTP/2 client before they reach NIO's handler.
 ///
 /// It drops resets of closed streams, which mean nothing (RFC 9113 section 5.1). NIO counts each as
-/// part of an attack, without a setting against that. libcurl 7.88 (Debian 12) sends one for each
-/// response without a body: 333 requests/s on a connection would exceed the limit of 1,000 resets
-/// in 3 s. Resets of open streams pass.
+/// part of an attack, and no setting exempts them. libcurl 7.88 (Debian 12) sends one for each
+/// response without a body: more than 333 requests/s on a connection would exceed the limit of
+/// 1,000 resets in 3 s. Resets of open streams pass.
 ///
 /// A client may open more than 100 streams before it reads our settings. NIO ends its connection
 /// then, unless it has the client's acknowledgement: this handler passes one on before the first

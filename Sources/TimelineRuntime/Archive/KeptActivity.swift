@@ -14,7 +14,8 @@ package struct KeptActivity: Sendable, Equatable, Codable {
     let type: String
     let attributes: JSONValue
     let begun: Date
-    /// Whether it is registered with the gateway, because it is updated from outside its app.
+    /// Whether it is registered with the gateway while it runs, because it is updated from outside
+    /// its app.
     private(set) var isRegistered = false
     private var channel: String?
     /// The system's push token, in base64.

@@ -27,7 +27,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func closingSaysGoodbyeAndWaitsForThePeers(halfClosure: Bool) throws {
-        let (server, client, connection) = try connected { $0.halfClosure = halfClosure }
+        let (_, client, connection) = try connected { $0.halfClosure = halfClosure }
         let closed = connection.channel.close()
         #expect(try client.readToGoodbye().isEmpty)
         #expect(connection.channel.isActive)
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func aPeerThatDoesNotAnswerIsNotWaitedForLong() throws {
-        let (server, client, connection) = try connected {
+        let (_, client, connection) = try connected {
             $0.settings.closeTimeout = .milliseconds(50)
         }
         try connection.channel.close().wait()
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func whatThePeerStillSendsWhileWeCloseIsDropped() throws {
-        let (server, client, connection) = try connected()
+        let (_, client, connection) = try connected()
         let closed = connection.channel.close()
         #expect(try client.readToGoodbye().isEmpty)
         try client.write(pattern(50_000))
@@ -57,7 +57,7 @@ import Testing
 
     /// Then it reads what it was sent.
     @Test func aPeerThatIsStillSendingIsWaitedFor() throws {
-        let (server, client, connection) = try connected {
+        let (_, client, connection) = try connected {
             $0.settings.closeTimeout = .milliseconds(1)
             $0.settings.lingerSilence = .hours(1)
         }
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aPeerThatIsSilentIsNotWaitedForLong() throws {
-        let (server, client, connection) = try connected {
+        let (_, client, connection) = try connected {
             $0.settings.lingerSilence = .milliseconds(50)
         }
         try connection.onLoop { $0.lingersUntil = NIODeadline.now() + .hours(1) }
@@ -84,7 +84,7 @@ import Testing
 
     /// Not even if the gateway stops.
     @Test(arguments: [false, true]) func aPeerThatSendsWithoutEndIsCutOff(isAsked: Bool) throws {
-        let (server, client, connection) = try connected {
+        let (_, client, connection) = try connected {
             $0.settings.closeTimeout = .milliseconds(50)
             $0.settings.lingerSilence = .milliseconds(20)
         }
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func thePeersGoodbyeLeavesOurHalfOpen() throws {
-        let (server, client, connection) = try connected()
+        let (_, client, connection) = try connected()
         try client.write(pattern(500))
         client.sayGoodbye()
         connection.seen.wait { $0.contains(.inputClosed) }
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func withoutHalfClosureThePeersGoodbyeIsAnsweredAndEnds() throws {
-        let (server, client, connection) = try connected { $0.halfClosure = false }
+        let (_, client, connection) = try connected { $0.halfClosure = false }
         client.sayGoodbye()
         #expect(try client.readToGoodbye().isEmpty)
         connection.seen.wait { $0.contains(.inactive) }
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func anEndWithoutGoodbyeIsMarked() throws {
-        let (server, client, connection) = try connected()
+        let (_, client, connection) = try connected()
         try client.write(pattern(100))
         client.shutdownSending()
         connection.seen.wait { $0.contains(.inputClosed) }
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func closingOurHalfLeavesThePeersOpen() throws {
-        let (server, client, connection) = try connected()
+        let (_, client, connection) = try connected()
         try connection.write(pattern(70))
         try connection.channel.close(mode: .output).wait()
         #expect(try client.readToGoodbye() == pattern(70))
@@ -164,7 +164,7 @@ import Testing
     /// Includes both of the peer's ways to end its side before ours; NIO would close at once then.
     @Test(arguments: [0, 1, 2], [CloseMode.all, .output])
     func whatIsQueuedLeavesBeforeTheClose(peerEnds: Int, mode: CloseMode) throws {
-        let (server, client, connection) = try connected(
+        let (_, client, connection) = try connected(
             { $0.sendBuffer = 8192 }, client: { $0.receiveBuffer = 4096 })
         if peerEnds == 1 { client.sayGoodbye() }
         if peerEnds == 2 { client.shutdownSending() }
@@ -183,7 +183,7 @@ import Testing
     }
 
     @Test func aPeerThatBreaksTheProtocolGetsAnAlert() throws {
-        let (server, client, connection) = try connected()
+        let (_, client, connection) = try connected()
         try client.sendPlain([23, 3, 3, 0, 40] + pattern(40))
         let error = #expect(throws: TestFailure.self) { try client.readToGoodbye() }
         #expect(error?.description.contains("bad record mac") == true)

@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func whileTheSocketIsFullEverythingQueuesInOrder() throws {
-        let (house, client, stream) = try slow()
+        let (_, client, stream) = try slow()
         var expected: [UInt8] = []
         var answers: [StreamWrite] = []
         var round = 0
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test func everyAnswerOfAStalledReaderIsTrue() throws {
-        let (house, client, stream) = try slow()
+        let (_, client, stream) = try slow()
         // Draining and filling again, many times: each byte arrives once.
         var expected: [UInt8] = []
         var answers: [StreamWrite] = []
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test func aQueueHasAnEnd() throws {
-        let (house, client, stream) = try slow { $0.settings.queuedBytesMax = 20_000 }
+        let (_, client, stream) = try slow { $0.settings.queuedBytesMax = 20_000 }
         var expected: [UInt8] = []
         var last = StreamWrite.sent
         var round = 0
@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test func whatIsQueuedLeavesBeforeTheEnd() throws {
-        let (house, client, stream) = try slow()
+        let (_, client, stream) = try slow()
         var expected: [UInt8] = []
         while try stream.queuedBytes < 50_000 {
             let bytes = pattern(1500, seed: expected.count)

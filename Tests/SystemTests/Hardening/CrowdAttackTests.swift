@@ -19,7 +19,7 @@ struct CrowdAttackTests {
     /// - Parameter given: The number of files that the process inherits from its parent.
     @Test("A crowd does not take the last descriptors", arguments: [0, 90])
     func descriptors(given: Int) async throws {
-        raiseOwnLimit()
+        _ = raiseDescriptorLimit()
         let open = "for ((i = 10; i < 10 + \(given); i++)); do eval \"exec $i</dev/null\"; done"
         let process = try GatewayProcess(
             wrapper: ["prlimit", "--nofile=256:256", "bash", "-c", open + "; exec \"$0\" \"$@\""])
@@ -94,18 +94,10 @@ struct CrowdAttackTests {
         return RawAnswer.all(in: bytes).first?.status ?? 0
     }
 
-    private func raiseOwnLimit() {
-        var limits = rlimit()
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        guard getrlimit(resource, &limits) == 0 else { return }
-        limits.rlim_cur = limits.rlim_max
-        setrlimit(resource, &limits)
-    }
-
     /// Incomplete request heads on the plain port: other requests are answered, and the incomplete
     /// ones are closed.
     @Test("Half heads on the plain port are in nobody's way") func plainPort() async throws {
-        raiseOwnLimit()
+        _ = raiseDescriptorLimit()
         let admin = try GatewayProcess.freePort()
         let process = try GatewayProcess(
             admin: "127.0.0.1:\(admin)", wrapper: ["prlimit", "--nofile=400:400"])
