@@ -32,7 +32,7 @@ struct Callgrind {
         [
             // Dictionaries lie alike in memory in every run.
             "env", "SWIFT_DETERMINISTIC_HASHING=1", "valgrind", "--quiet", "--tool=callgrind",
-            "--callgrind-out-file=\(file)",
+            "--callgrind-out-file=\(file)", "--vgdb-poll=500",
             "--vgdb-prefix=\(pipes)", "--toggle-collect=\(function)",
             "--instr-atstart=\(countsAtStart ? "yes" : "no")",
         ] + CallgrindProfile.options
@@ -88,7 +88,11 @@ struct Callgrind {
     }
 
     private func control(_ process: pid_t, _ command: String...) throws {
-        try run(["vgdb", "--pid=\(process)", "--vgdb-prefix=\(pipes)"] + command)
+        // By default vgdb wakes an idle process with ptrace. On a machine that stands still for 3 s
+        // at that moment, it then leaves the process stopped for ever, and reports success. Without,
+        // the process looks for commands itself, as often as `vgdb-poll` says.
+        try run(
+            ["vgdb", "--pid=\(process)", "--vgdb-prefix=\(pipes)", "--max-invoke-ms=0"] + command)
     }
 
     private func run(_ command: [String], cores: [Int]? = nil) throws {
