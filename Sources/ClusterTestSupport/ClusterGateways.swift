@@ -171,13 +171,14 @@ package final class ClusterGateways: Sendable {
 
     package func http(_ node: GatewayProcess) -> TestHTTP { node.http() }
 
-    /// Repeats a request that is refused because the database does not answer, until it does.
-    private func repeating(
+    /// Repeats a request that is refused because the database does not answer or nobody leads, as
+    /// may happen on a busy machine at any time, until it is not.
+    package func repeating(
         unless isOnce: Bool = false, _ request: () throws -> TestHTTPAnswer
     ) throws -> TestHTTPAnswer {
         var answer = try request()
         if !isOnce, answer.status == 503 {
-            try blockUntil("the database answers", details: { answer.text }) {
+            try blockUntil("the cluster answers", details: { answer.text }) {
                 answer = try request()
                 return answer.status != 503
             }

@@ -111,19 +111,23 @@ struct ClusterPushTests {
                 ]
             ],
         ]
-        let put = try leader.http().request(
-            "PUT", "/v1/apps/\(app)/catalog", token: backend, body: catalog.text)
+        let put = try world.gateways.repeating {
+            try leader.http().request(
+                "PUT", "/v1/apps/\(app)/catalog", token: backend, body: catalog.text)
+        }
         #expect(put.status == 201, "\(put.text)")
         let delivery: JSONValue = [
             "type": "apns", "pushType": "liveactivity", "token": .string(world.token(0)),
         ]
-        let registered = try other.http().register(
-            "phone", app: app,
-            token: world.gateways.token("phone", attributes: ["account": ["42"]]),
-            [
-                "platform": "iOS",
-                "activityStarts": [["type": "Battle", "delivery": delivery]],
-            ])
+        let registered = try world.gateways.repeating {
+            try other.http().register(
+                "phone", app: app,
+                token: world.gateways.token("phone", attributes: ["account": ["42"]]),
+                [
+                    "platform": "iOS",
+                    "activityStarts": [["type": "Battle", "delivery": delivery]],
+                ])
+        }
         #expect(registered.status == 201, "\(registered.text)")
         // Which the other node passes on to its leader.
         func start() throws -> TestHTTPAnswer {
@@ -131,8 +135,10 @@ struct ClusterPushTests {
                 "id": "battle-1", "type": "Battle", "attribute": "account:42",
                 "alert": ["title": "Battle"],
             ]
-            return try other.http().request(
-                "POST", "/v1/apps/\(app)/activities", token: backend, body: document.text)
+            return try world.gateways.repeating {
+                try other.http().request(
+                    "POST", "/v1/apps/\(app)/activities", token: backend, body: document.text)
+            }
         }
         let taken = try start()
         #expect(taken.status == 202, "\(taken.text)")

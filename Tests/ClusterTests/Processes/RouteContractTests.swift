@@ -76,8 +76,10 @@ private final class RouteScript {
         part: (TestHTTPAnswer) -> JSONValue? = { $0.json }
     ) throws -> TestHTTPAnswer {
         let port = isAdmin ? asked.adminHTTP() : asked.http()
-        let answer = try port.request(
-            method, path, token: isAdmin ? nil : token(client), headers: fields, body: body)
+        let answer = try gateways.repeating {
+            try port.request(
+                method, path, token: isAdmin ? nil : token(client), headers: fields, body: body)
+        }
         let rest = part(answer).map { masked($0).text } ?? ""
         answers.append(Answer(route: route, text: "\(answer.status) \(rest)"))
         return answer
@@ -132,8 +134,10 @@ private final class RouteScript {
     private func register(_ client: String, pushToken: String?) throws -> String {
         let document = registration(
             showing: ["panda"], delivery: addresses(pushToken: pushToken))
-        let answer = try home.http().request(
-            "PUT", app + "/clients/\(client)", token: token(client), body: document.text)
+        let answer = try gateways.repeating {
+            try home.http().request(
+                "PUT", app + "/clients/\(client)", token: token(client), body: document.text)
+        }
         guard answer.status == 201, let cursor = answer["cursor"]?.stringValue else {
             throw TestFailure(answer.text)
         }
