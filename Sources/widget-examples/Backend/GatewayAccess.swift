@@ -67,6 +67,11 @@ struct GatewayAccess: Sendable {
             .compactMap { $0.objectValue?["type"]?.stringValue }
     }
 
+    /// Removes a client, if it is there.
+    func remove(client: String) async {
+        _ = try? await service.json("DELETE", service.base(ofClient: client))
+    }
+
     private static func connection(url: String, ca: String, token: String) throws -> CurlConnection
     {
         try CurlConnection(

@@ -64,7 +64,7 @@ struct Demonstration {
 
     private var devices: [Device] { [phone, pad, watch] }
 
-    /// Runs the demonstration, and prints every step.
+    /// Runs the demonstration, prints every step, and removes the devices from the gateway.
     ///
     /// - Parameters:
     ///   - catalog: The catalog with the dependencies of the widgets, in YAML.
@@ -92,7 +92,10 @@ struct Demonstration {
                 for failure in device.failures { print("  \(device.name): \(failure)") }
             }
         }
-        for device in devices { await device.stop() }
+        for device in devices {
+            await device.stop()
+            await access.remove(client: device.id)
+        }
         try result.get()
         return stage.isRight
     }

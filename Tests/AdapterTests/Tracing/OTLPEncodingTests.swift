@@ -37,7 +37,7 @@ import WidgetModel
                 + #""value":{"stringValue":"a \"b\""}}]},"scopeSpans":[{"scope":{"name":"#
                 + #""timeline-gateway","version":"1.2"},"spans":[{"#
                 + #""traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"00f067aa0ba902b7","#
-                + #""traceState":"k=v","parentSpanId":"b7ad6b7169203331","flags":771,"#
+                + #""flags":771,"traceState":"k=v","parentSpanId":"b7ad6b7169203331","#
                 + #""name":"POST /v1","kind":2,"startTimeUnixNano":"1544712660000000000","#
                 + #""endTimeUnixNano":"1544712661000000000","attributes":["#
                 + #"{"key":"flag","value":{"boolValue":true}},"#

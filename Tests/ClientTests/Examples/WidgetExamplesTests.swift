@@ -29,6 +29,10 @@ import Testing
         #expect(output.contains("✓") && !output.contains("✗"))
         #expect(output.contains("🐟 Marlin · health 100 %"))
         #expect(output.contains("battle shows: Battle of 🦔 Bramble · health 40 %"))
+        let clients = try gateway.http().request(
+            "GET", "/v1/apps/\(CharacterGame.app)/clients",
+            token: gateway.token(app: CharacterGame.app, scope: "clients:write"))
+        #expect(clients.text == #"{"clients":[]}"#, "every device is removed")
         try draw(archives)
     }
 

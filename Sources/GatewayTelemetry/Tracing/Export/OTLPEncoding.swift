@@ -21,9 +21,7 @@ package struct OTLPEncoding: Sendable {
             "resourceSpans": [
                 [
                     "resource": resource,
-                    "scopeSpans": [
-                        ["scope": scope, "spans": .array(spans.map { Self.json($0) })]
-                    ],
+                    "scopeSpans": [["scope": scope, "spans": .array(spans.map { Self.json($0) })]],
                 ]
             ]
         ]
@@ -36,24 +34,17 @@ package struct OTLPEncoding: Sendable {
     private static let isRemote: Int64 = 0x200
 
     private static func json(_ span: SpanRecord) -> JSONValue {
-        var object: JSONObject = [
-            "traceId": .string(span.context.traceID.hexadecimal),
-            "spanId": .string(span.context.spanID.hexadecimal),
-        ]
-        if !span.context.state.text.isEmpty {
-            object["traceState"] = .string(span.context.state.text)
-        }
+        var object = members(span.context, isRemote: span.parent?.isRemote == true)
         if let parent = span.parent { object["parentSpanId"] = .string(parent.spanID.hexadecimal) }
-        object["flags"] = .integer(
-            Int64(span.context.flags) | knowsRemote
-                | (span.parent?.isRemote == true ? isRemote : 0))
         object["name"] = .string(span.name)
         object["kind"] = .integer(number(span.kind))
         object["startTimeUnixNano"] = .string(String(span.start))
         object["endTimeUnixNano"] = .string(String(span.end))
         if !span.attributes.isEmpty { object["attributes"] = json(span.attributes) }
         if !span.events.isEmpty { object["events"] = .array(span.events.map(json)) }
-        if !span.links.isEmpty { object["links"] = .array(span.links.map(json)) }
+        if !span.links.isEmpty {
+            object["links"] = .array(span.links.map { .object(members($0, isRemote: $0.isRemote)) })
+        }
         if let failed = span.failed { object["status"] = ["code": .integer(failed ? 2 : 1)] }
         return .object(object)
     }
@@ -66,15 +57,16 @@ package struct OTLPEncoding: Sendable {
         return .object(object)
     }
 
-    private static func json(_ link: TraceContext) -> JSONValue {
+    /// The members that identify a span or a link. `isRemote` is the parent's or the link's.
+    private static func members(_ context: TraceContext, isRemote: Bool) -> JSONObject {
+        let remote = isRemote ? Self.isRemote : 0
         var object: JSONObject = [
-            "traceId": .string(link.traceID.hexadecimal),
-            "spanId": .string(link.spanID.hexadecimal),
+            "traceId": .string(context.traceID.hexadecimal),
+            "spanId": .string(context.spanID.hexadecimal),
+            "flags": .integer(Int64(context.flags) | knowsRemote | remote),
         ]
-        if !link.state.text.isEmpty { object["traceState"] = .string(link.state.text) }
-        object["flags"] = .integer(
-            Int64(link.flags) | knowsRemote | (link.isRemote ? isRemote : 0))
-        return .object(object)
+        if !context.state.text.isEmpty { object["traceState"] = .string(context.state.text) }
+        return object
     }
 
     /// `Span.SpanKind`
@@ -89,8 +81,7 @@ package struct OTLPEncoding: Sendable {
     }
 
     private static func json(_ attributes: [SpanRecord.Attribute]) -> JSONValue {
-        .array(
-            attributes.map { ["key": .string($0.name), "value": json($0.value)] })
+        .array(attributes.map { ["key": .string($0.name), "value": json($0.value)] })
     }
 
     /// `AnyValue`
@@ -101,16 +92,9 @@ package struct OTLPEncoding: Sendable {
         case .flag(let flag): ["boolValue": .bool(flag)]
         case .number(let number) where number.isFinite: ["doubleValue": .number(number)]
         case .number(let number):
-            [
-                "doubleValue": .string(
-                    number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity")
-            ]
+            ["doubleValue": number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity"]
         case .texts(let texts):
-            [
-                "arrayValue": [
-                    "values": .array(texts.map { ["stringValue": .string($0)] })
-                ]
-            ]
+            ["arrayValue": ["values": .array(texts.map { ["stringValue": .string($0)] })]]
         }
     }
 }
