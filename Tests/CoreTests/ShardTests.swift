@@ -132,6 +132,21 @@ import WidgetModel
         #expect(gateway.taken(id) == [])
     }
 
+    @Test func `an operator's reload says along what waits, and says it once`() throws {
+        var gateway = try Self.gateway(collapse: 200)
+        let id = try gateway.open(Self.own("1"), since: .after(1))
+        let other = try gateway.open(Self.own("1", name: "other"), since: .after(1))
+        try gateway.change(Change(entity: "E", id: "1"))
+        try gateway.change(Change(entity: "E", id: "1"))
+        gateway.shard.clearOutput()
+        gateway.reload(.client("client"))
+        #expect(gateway.sent(id) == ["all id 4"])
+        #expect(gateway.taken(other) == [], "it is another client's")
+        gateway.shard.endWindows(now: 200)
+        #expect(gateway.sent(id) == [])
+        #expect(gateway.taken(other) == ["k(a=1) id 4"])
+    }
+
     @Test func `entries seen before change nothing`() throws {
         var gateway = try Self.gateway()
         let id = try gateway.open(Self.own("1"), since: .after(1))
@@ -168,6 +183,10 @@ import WidgetModel
     @Test func `a slot used again belongs to the new stream only`() throws {
         var gateway = try Self.gateway()
         let old = try gateway.open(Self.own("1"), since: .after(1))
+        // With holders that stay, the key does not go with the stream.
+        for name in ["b", "c"] {
+            _ = try gateway.open(Self.own("1", name: name), since: .after(1))
+        }
         gateway.shard.close(old)
         let new = try gateway.open(Self.own("2"), since: .after(1))
         #expect(old.slot == new.slot && old != new)

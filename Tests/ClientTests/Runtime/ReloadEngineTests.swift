@@ -88,6 +88,23 @@ import WidgetModel
         #expect(engine.hear(of: [panda], at: 13) == [.saveBudgets, .build(panda)])
     }
 
+    /// The log of another connection may have lost its end, so that 11 is another change there.
+    @Test func whatAnotherConnectionHeardIsNotCompared() {
+        var engine = runningEngine([panda])
+        engine.hear(of: [panda], at: 11)
+        engine.finish(panda)
+        engine.handle(.acknowledged)
+        engine.hear(of: [status], at: 20)
+        engine.handle(.reloadRequested(.all, .app))
+        engine.handle(.ended(attempt: 1, .closed))
+        let now = Duration.seconds(60)
+        engine.handle(.woke, now: now)
+        // A build that began before the connection ended counts no more than a finished one.
+        engine.handle(.opened(attempt: 2, resumedFrom: cursor(10)), now: now)
+        engine.hear(of: [panda], at: 11, attempt: 2, now: now)
+        #expect(engine.finish(panda, now: now).contains(.build(panda)))
+    }
+
     @Test func aProviderThatFailsIsAskedAgainAndHoldsTheCursorBack() throws {
         var engine = runningEngine([panda, status])
         engine.hear(of: [panda], at: 11)
@@ -246,6 +263,22 @@ import WidgetModel
         #expect(engine.handle(.idMoved(attempt: 1, cursor(51)), now: .seconds(301)) == [.save])
         #expect(engine.handle(.idMoved(attempt: 1, cursor(52)), now: .seconds(316)) == [])
         #expect(engine.cursor == cursor(52))
+    }
+
+    @Test func aGatewayThatLostItsTailIsBelievedInItsNewEpoch() {
+        var engine = runningEngine([panda])
+        engine.handle(.idMoved(attempt: 1, cursor(90, epoch: 4, nonce: 1)))
+        engine.handle(.ended(attempt: 1, .closed))
+        let now = Duration.seconds(60)
+        engine.handle(.woke, now: now)
+        // It was restored from a time before epoch 4, and then opened an epoch 4 of its own.
+        let resumed = cursor(40, epoch: 4, nonce: 2)
+        #expect(
+            engine.handle(.opened(attempt: 2, resumedFrom: resumed), now: now) == [
+                .save, .saveBudgets, .build(panda),
+            ])
+        #expect(
+            engine.state.positions[.timeline(panda)] == .init(cursor: resumed, awaitsBuild: true))
     }
 
     @Test func retriesSpreadOverTheServersHintAndHonourRetryAfter() throws {
