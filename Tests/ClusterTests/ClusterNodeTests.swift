@@ -206,8 +206,14 @@ struct ClusterNodeTests {
 
     @Test func aNodeWhoseNameAnotherProcessTakesEnds() async throws {
         let (cluster, first) = try await TestCluster.led()
-        let second = try await TestNode("a", of: cluster)
+        try cluster.execute(
+            "UPDATE timeline.node SET start = '00000000-0000-4000-8000-000000000000'")
         #expect(try await first.end() as? ClusterNode.Fault == .nameTaken)
+        // It ended without the name.
+        #expect(
+            try cluster.rows("SELECT 1 FROM timeline.node WHERE start::text LIKE '00000000%'").count
+                == 1)
+        let second = try await TestNode("a", of: cluster)
         try await second.untilLeading()
         try await second.stop()
     }

@@ -167,19 +167,22 @@ enum ClusterDatabase {
     /// Records that the node lives, and renews its lease. Waits for the quorum as an append does,
     /// so that what was visible before is durable.
     ///
-    /// - Parameter generation: The generation of the lease; `nil` without it.
+    /// - Parameters:
+    ///   - begins: Whether the node begins, and takes the name from another process that has it.
+    ///   - generation: The generation of the lease; `nil` without it.
     /// - Returns: Whether the lease was renewed, and the start that had the name before; `nil` for
     ///   a new name.
     static func present(
-        _ node: ClusterNode.Configuration, at position: ClusterPosition, generation: Int64?,
-        _ connection: ClusterConnection
+        _ node: ClusterNode.Configuration, at position: ClusterPosition, begins: Bool = false,
+        generation: Int64?, _ connection: ClusterConnection
     ) throws(PostgresError) -> (isRenewed: Bool, start: UInt128?) {
         let row = try connection.rows(
             """
             WITH before AS (SELECT start FROM timeline.node WHERE name = $1), me AS (
               INSERT INTO timeline.node VALUES ($1, $2, $3, $4::bigint, clock_timestamp())
               ON CONFLICT (name) DO UPDATE SET start = excluded.start,
-                position = excluded.position, format = excluded.format, seen = excluded.seen),
+                position = excluded.position, format = excluded.format, seen = excluded.seen
+              WHERE $7 OR node.start = excluded.start),
             renewed AS (
               UPDATE timeline.leader SET until = clock_timestamp() + $5::bigint * interval '1 ms'
               WHERE node = $1 AND generation = $6 RETURNING 1)
@@ -188,7 +191,7 @@ enum ClusterDatabase {
             [
                 .text(node.name), .uuid(node.start), .integer(position.number),
                 .integer(format), .integer(Lease.duration),
-                generation.map { .integer($0) } ?? .null,
+                generation.map { .integer($0) } ?? .null, .boolean(begins),
             ]
         ).first
         guard let row else { throw .unexpectedAnswer }

@@ -55,7 +55,7 @@ package struct ClusterStart: Sendable {
         let present = try Self.position(of: store, log)
         // The node commits before it trusts what it reads.
         _ = try ClusterDatabase.present(
-            configuration, at: present ?? nowhere, generation: nil, connection)
+            configuration, at: present ?? nowhere, begins: true, generation: nil, connection)
         let (view, _) = try ClusterDatabase.look(connection, from: present ?? nowhere)
         guard view.hasQuorum || !configuration.waitsForStandby else {
             throw PostgresError.connectionLost(reason: "\(ClusterNode.Fault.noQuorum)")
