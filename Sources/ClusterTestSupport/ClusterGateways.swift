@@ -171,8 +171,8 @@ package final class ClusterGateways: Sendable {
 
     package func http(_ node: GatewayProcess) -> TestHTTP { node.http() }
 
-    /// Repeats a request that is refused because the database does not answer or nobody leads, as
-    /// may happen on a busy machine at any time, until it is not.
+    /// Makes a request, and makes it again while it is refused because the database does not answer
+    /// or nobody leads, which may happen on a busy machine at any time.
     package func repeating(
         unless isOnce: Bool = false, _ request: () throws -> TestHTTPAnswer
     ) throws -> TestHTTPAnswer {
@@ -186,10 +186,9 @@ package final class ClusterGateways: Sendable {
         return answer
     }
 
-    /// Puts a catalog of one kind of widget, which shows a character; returns the status.
-    @discardableResult
-    package func putCatalog(_ node: GatewayProcess) throws -> Int {
-        try repeating {
+    /// Puts a catalog of one kind of widget, which shows a character.
+    package func putCatalog(_ node: GatewayProcess) throws {
+        let answer = try repeating {
             try http(node).request(
                 "PUT", "/v1/apps/\(Self.app)/catalog", token: backend(),
                 headers: [("Content-Type", "application/yaml")],
@@ -205,7 +204,9 @@ package final class ClusterGateways: Sendable {
                         collapse: 0s
                         dependsOn: [{ entity: Character, match: { id: $character } }]
                     """)
-        }.status
+        }
+        // Who was refused for want of an answer may have put it all the same.
+        guard [200, 201].contains(answer.status) else { throw TestFailure(answer.text) }
     }
 
     /// Registers a client with a widget for each of `characters`; returns the answer.
@@ -248,13 +249,27 @@ package final class ClusterGateways: Sendable {
         }
     }
 
+    /// Opens the stream of a client.
+    ///
+    /// - Parameter once: Whether to return a refusal (503) instead of trying again.
     package func stream(
-        _ client: String, from cursor: String?, at node: GatewayProcess
+        _ client: String, from cursor: String?, once: Bool = false, at node: GatewayProcess
     ) throws -> ToldStream {
-        ToldStream(
-            TestHTTPStream(
-                url: node.url, ca: ca, path: "/v1/apps/\(Self.app)/clients/\(client)/reloads",
-                token: try token(client), lastEventID: cursor))
+        func open() throws -> ToldStream {
+            ToldStream(
+                TestHTTPStream(
+                    url: node.url, ca: ca, path: "/v1/apps/\(Self.app)/clients/\(client)/reloads",
+                    token: try token(client), lastEventID: cursor))
+        }
+        var stream = try open()
+        if !once, stream.status == 503 {
+            try blockUntil("a stream opens") {
+                stream.close()
+                stream = try open()
+                return stream.status != 503
+            }
+        }
+        return stream
     }
 
     /// Polls once; returns the widgets that are stale and the cursor.

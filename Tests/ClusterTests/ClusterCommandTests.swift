@@ -89,7 +89,7 @@ struct ClusterCommandTests {
         try server.execute(
             """
             CREATE ROLE watcher LOGIN; GRANT timeline_observer TO watcher;
-            INSERT INTO timeline.node VALUES ('a:1', gen_random_uuid(), 0, 1, now()),
+            INSERT INTO timeline.node VALUES ('a:1', gen_random_uuid(), 0, 1, now() + interval '1 h'),
               ('b:2', gen_random_uuid(), 0, 1, now() - interval '1 h');
             UPDATE timeline.leader
             SET node = 'a:1', generation = 3, until = clock_timestamp() + interval '1 h'

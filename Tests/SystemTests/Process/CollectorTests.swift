@@ -61,14 +61,16 @@ import WidgetModel
         _ = try collector.until("the change") { $0.contains { $0.name == "change" } }
         gateway.terminate()
         let file = world.data + "/body.json"
-        let counts = try collector.bodies.map { body in
+        // More of them may arrive at any time.
+        let bodies = collector.bodies
+        let counts = try bodies.map { body in
             try body.write(toFile: file, atomically: true, encoding: .utf8)
             let (exit, output) = try GatewayProcess.run(
                 ["python3", "-c", Self.reader, file], program: "/usr/bin/env")
             try #require(exit == .status(0), "\(output)")
             return Int(output.trimmingCharacters(in: .whitespacesAndNewlines))
         }
-        #expect(counts == collector.bodies.map { CollectorProgram.spans(of: $0).count })
+        #expect(counts == bodies.map { CollectorProgram.spans(of: $0).count })
         #expect(!counts.isEmpty)
     }
 

@@ -278,7 +278,7 @@ import WidgetModel
         #expect(try world.sample("streams_opened_total") == Double(devices))
         fleet.signal(SIGTERM)
         #expect(fleet.waitForExit() == .status(0), "\(fleet.output)")
-        let last = fleet.output.split(separator: "\n").last ?? ""
+        let last = try #require(fleet.waitForOutput()).split(separator: "\n").last ?? ""
         let summary = try #require(
             try JSONValue(parsing: Array(last.utf8)).objectValue?["summary"]?.objectValue)
         #expect(summary["lost"] == 0 && summary["stray"] == 0 && summary["unverified"] == 0)

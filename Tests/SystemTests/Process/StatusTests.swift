@@ -62,9 +62,11 @@ import WidgetModel
         try configuration.write(["nonsense: 1"])
         let rejected = try status(until: "configuration was rejected")
         #expect(rejected.contains("nonsense"), "\(rejected)")
-        let overview = try gateway.adminHTTP().request("GET", "/api/overview")
-        let trouble = overview["troubles"]?.arrayValue?.first?.objectValue
-        #expect(trouble?["level"] == "warning" && trouble?["page"] == "/system")
+        try blockUntil("the overview has it") {
+            let overview = try gateway.adminHTTP().request("GET", "/api/overview")
+            let trouble = overview["troubles"]?.arrayValue?.first?.objectValue
+            return trouble?["level"] == "warning" && trouble?["page"] == "/system"
+        }
         try configuration.write([])
         _ = try status(until: "gateway ready, version")
     }

@@ -169,7 +169,7 @@ import WidgetModel
         let sequence = try #require(answer["sequence"]?.integerValue)
         try await world.until("pushed to") { $0.devices[taken]?.taken ?? 0 >= 1 }
         let spans = try collector.until("both pushes") { spans in
-            spans.count { $0.name == "push widgets" } == 2
+            spans.count { $0.name == "push widgets" } == 2 && spans.contains { $0.kind == 2 }
         }
         let server = try #require(spans.first { $0.kind == 2 })
         let pushes = spans.filter { $0.name == "push widgets" }
@@ -250,7 +250,9 @@ import WidgetModel
         try #require(answer.status == 202, "\(answer.text)")
         let last = try #require(answer["sequence"]?.integerValue)
         let spans = try collector.until("both traces") { spans in
-            spans.count { $0.name == "deliver stream" } >= 2
+            ["deliver stream": 2, "decide": 2, "commit": 1, "change": 1].allSatisfy { name, count in
+                spans.count { $0.name == name } >= count
+            } && spans.contains { $0.kind == 2 }
         }
         #expect(Set(spans.map(\.trace)) == [TracedFixture.trace, own])
         let server = try #require(spans.first { $0.kind == 2 })
@@ -287,7 +289,9 @@ import WidgetModel
             headers: [("traceparent", TracedFixture.traceparent)], body: #"{"kind":"detail"}"#)
         #expect(reload.status == 202)
         let more = try collector.until("the reload") { spans in
-            spans.count { $0.name == "deliver stream" } >= 4
+            ["deliver stream": 4, "commit": 2, "change": 2].allSatisfy { name, count in
+                spans.count { $0.name == name } >= count
+            } && spans.contains { $0.name.hasSuffix("/reloads") }
         }
         #expect(more.count { $0.name == "change" && $0.trace == own } == 2)
         let reloaded = try #require(more.first { $0.name.hasSuffix("/reloads") })
