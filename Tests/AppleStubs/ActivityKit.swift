@@ -21,10 +21,19 @@ public protocol ActivityAttributes: Decodable, Encodable { associatedtype Conten
 
 public enum ActivityState: Sendable { case pending, active, ended, dismissed, stale }
 
+public struct ActivityContent<State>: Sendable where State: Decodable & Encodable & Hashable & Sendable {
+    public init(state: State, staleDate: Date?, relevanceScore: Double = 0) {}
+}
+
+public struct PushType: Sendable { public static let token = PushType() }
+
 public class Activity<Attributes> where Attributes: ActivityAttributes {
     public let id: String
     public let attributes: Attributes
     init(_ id: String, _ attributes: Attributes) { (self.id, self.attributes) = (id, attributes) }
+    public static func request(
+        attributes: Attributes, content: ActivityContent<Attributes.ContentState>, pushType: PushType? = nil
+    ) throws -> Activity<Attributes> { Activity("", attributes) }
     static var known: [Activity<Attributes>] { all.compactMap { $0 as? Activity<Attributes> } }
     public static var activities: [Activity<Attributes>] { isRead(1) ? known : [] }
     public static var activityUpdates: AsyncStream<Activity<Attributes>> { once(1, known[0]) }
