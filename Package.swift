@@ -280,8 +280,9 @@ let package = Package(
             name: "SystemTests",
             dependencies: [
                 "APNsSimulator", "CatalogModel", "COpenSSL", "GatewayDelivery", "GatewayEngine",
-                "GatewayOperations", "GatewayServer", "GatewaySigning", "GatewayTestSupport",
-                "GatewayTLS", "WidgetModel", "timeline-gateway", "timelinectl",
+                "GatewayOperations", "GatewayServer", "GatewaySigning", "GatewayStorage",
+                "GatewayTestSupport", "GatewayTLS", "WidgetModel", "timeline-gateway",
+                "timelinectl", "GRDB",
             ],
             exclude: ["Process/apns_double.py"]),
         // The articles' samples as they are printed: some are entry points of programs, which a

@@ -57,18 +57,6 @@ import Testing
         try await store.close()
     }
 
-    @Test func aDatabaseOfANewerVersionIsRefused() async throws {
-        let directory = try TemporaryDirectory()
-        let store = try SQLiteStore(directory: directory.path)
-        try await store.database.write {
-            try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('999 from the future')")
-        }
-        try await store.close()
-        #expect(throws: StoreError.newerVersion) { try SQLiteStore(directory: directory.path) }
-        // The failed attempt has released the directory: the error stays the same.
-        #expect(throws: StoreError.newerVersion) { try SQLiteStore(directory: directory.path) }
-    }
-
     @Test func whatIsNotADatabaseIsReportedAsCorrupt() throws {
         let directory = try TemporaryDirectory()
         try Data(repeating: 7, count: 8_192)

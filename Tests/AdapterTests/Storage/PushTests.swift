@@ -1,6 +1,5 @@
 import Dispatch
 import Foundation
-import GRDB
 import GatewayTestSupport
 import Testing
 
@@ -85,31 +84,6 @@ import Testing
                 $0.before = 4
             } == [1])
         #expect(try await times { $0.app = "none" } == [])
-        try await store.close()
-    }
-
-    @Test func `attempts from before they had a cause are listed without one`() async throws {
-        let directory = try TemporaryDirectory()
-        var store = try SQLiteStore(directory: directory.path)
-        let old = [attempt("c", at: 1)]
-        _ = try await store.write(cost: 0) { try $0.appendPushAttempts(old) }
-        try await store.database.write {
-            try $0.execute(
-                sql: """
-                    ALTER TABLE push_attempt DROP COLUMN cause;
-                    DELETE FROM grdb_migrations WHERE identifier = '6 cause of an attempt';
-                    """)
-        }
-        try await store.close()
-        store = try SQLiteStore(directory: directory.path)
-        let new = [
-            PushAttemptRow(
-                at: 2, key: key("c"), channel: "widgets", outcome: "sent", reason: nil,
-                reference: nil, milliseconds: 1, cause: "no-stream")
-        ]
-        _ = try await store.write(cost: 0) { try $0.appendPushAttempts(new) }
-        let found = try await store.pushAttempts(PushAttemptQuery(app: "app"), limit: 10)
-        #expect(found.map(\.cause) == ["no-stream", nil])
         try await store.close()
     }
 
