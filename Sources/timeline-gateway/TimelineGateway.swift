@@ -33,7 +33,7 @@ struct TimelineGateway: AsyncParsableCommand {
               timeline-gateway check-config --config gateway.yaml
               timeline-gateway token --data ./data --app com.mygame --scope changes:write
             """,
-        version: productVersion,
+        version: productBuild,
         subcommands: [
             Serve.self, CheckConfig.self, Keys.self, Token.self, Epoch.self, Cluster.self,
             Move.self, Reference.self,

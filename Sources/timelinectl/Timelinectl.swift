@@ -29,7 +29,7 @@ struct Timelinectl: AsyncParsableCommand {
               5  an expected reload did not arrive, or an unexpected one did
               6  the gateway is not ready or reports a problem
             """,
-        version: productVersion,
+        version: productBuild,
         subcommands: [
             CatalogCommand.self, PostCommand.self, ChangesCommand.self, RegisterCommand.self,
             WatchCommand.self, PollCommand.self, ExplainCommand.self, ShowCommand.self,
