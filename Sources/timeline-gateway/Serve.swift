@@ -112,7 +112,10 @@ struct Serve: AsyncParsableCommand {
         do {
             let gateway = try await Gateway(
                 configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)
-            try await gateway.run { url, _ in answer("ready \(url)") }
+            try await gateway.run { url, _ in
+                answer("ready \(url)")
+                ServiceManager.ready()
+            }
         } catch let faults as Faults {
             complain("The configuration is invalid:\n\(faults)")
             throw ExitCode.wrongConfiguration
