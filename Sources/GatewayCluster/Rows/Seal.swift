@@ -54,7 +54,9 @@ package struct Seal: Sendable {
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw fault("is not a regular file")
         }
-        guard status.st_mode & 0o077 == 0 else {
+        // systemd's access list for a service shows as rights of the group.
+        let isCredential = path.hasPrefix("/run/credentials/")
+        guard status.st_mode & (isCredential ? 0o007 : 0o077) == 0 else {
             throw fault("can be read by others than its owner: chmod 600")
         }
         let count = Int(status.st_size)

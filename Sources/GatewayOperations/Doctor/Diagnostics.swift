@@ -85,7 +85,9 @@ package struct Diagnostics: Sendable {
                     what: "is not valid for \(host), which clients connect to",
                     remedy: "Get one for that name, or set publicURL to one of its names."))
         }
-        if let mode = Self.mode(key), mode & 0o077 != 0 {
+        // systemd's access list for a service shows as rights of the group.
+        let isCredential = key.hasPrefix("/run/credentials/")
+        if let mode = Self.mode(key), mode & (isCredential ? 0o007 : 0o077) != 0 {
             findings.append(
                 DiagnosticResult(
                     .warn, subject: "certificate",
