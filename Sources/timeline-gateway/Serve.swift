@@ -109,6 +109,9 @@ struct Serve: AsyncParsableCommand {
         LoggingSystem.bootstrap { log.handler($0) }
         if configuration.isDevelopment { Self.announceDevelopment(configuration) }
         for notice in configuration.notices { complain(notice) }
+        // Until it serves: a start may wait for a database, and process 1 of a container has no default
+        // action.
+        signal(SIGTERM) { _ in _exit(0) }
         do {
             let gateway = try await Gateway(
                 configuration, log: log, acceptsLoss: acceptsLoss, read: options.reading)

@@ -62,11 +62,14 @@ struct DatabaseAwayTests {
         #expect(second.status == 200)
         #expect(node.status(of: "/livez") == 200)
         #expect(try node.adminHTTP().request("GET", "/metrics").status == 200)
-        // A start waits, and says so.
+        // A start waits, and says so. A stop ends it in order.
         let late = try gateways.makeNode(2, startsNow: false)
-        try late.launch()
-        try blockUntil("the start waits", details: { late.standardErrorTail }) {
-            late.standardErrorTail.contains("the start waits for it")
+        for isStopped in [true, false] {
+            try late.launch()
+            try blockUntil("the start waits", details: { late.standardErrorTail }) {
+                late.standardErrorTail.contains("the start waits for it")
+            }
+            if isStopped { #expect(late.terminate() == .status(0)) }
         }
         // The balancer takes it out when this lasts.
         try blockUntil("it is not ready") { node.status(of: "/readyz") == 503 }
