@@ -31,13 +31,13 @@ struct Timelinectl: AsyncParsableCommand {
             """,
         version: productBuild,
         subcommands: [
-            CatalogCommand.self, PostCommand.self, ChangesCommand.self, RegisterCommand.self,
-            WatchCommand.self, PollCommand.self, ExplainCommand.self, ShowCommand.self,
-            PreviewCommand.self, ExtensionCommand.self, ReloadCommand.self, ResendCommand.self,
-            AttemptsCommand.self, EventsCommand.self, TokenCommand.self, KeysCommand.self,
-            ClientsCommand.self, AppCommand.self, ConfigCommand.self, StatusCommand.self,
-            TopCommand.self, DoctorCommand.self, CanaryCommand.self, BackupCommand.self,
-            RestoreCommand.self, DeviceCommand.self, DevCommand.self,
+            CatalogCommand.self, PostCommand.self, OutboxCommand.self, ChangesCommand.self,
+            RegisterCommand.self, WatchCommand.self, PollCommand.self, ExplainCommand.self,
+            ShowCommand.self, PreviewCommand.self, ExtensionCommand.self, ReloadCommand.self,
+            ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
+            KeysCommand.self, ClientsCommand.self, AppCommand.self, ConfigCommand.self,
+            StatusCommand.self, TopCommand.self, DoctorCommand.self, CanaryCommand.self,
+            BackupCommand.self, RestoreCommand.self, DeviceCommand.self, DevCommand.self,
         ])
 
     static func main() async {

@@ -3,13 +3,13 @@ import Glibc
 
 /// A connection to the server that takes writes. Each call blocks its thread for a bounded time.
 ///
-/// Every query is a transaction of its own. After a connection error or a missed deadline the owner
-/// drops the connection: neither a cancel request nor a timeout of the server ends a commit that
-/// waits for a standby.
+/// A query outside BEGIN and COMMIT is a transaction of its own. After a connection error or a
+/// missed deadline the owner drops the connection: neither a cancel request nor a timeout of the
+/// server ends a commit that waits for a standby.
 // Sound: one thread uses it at a time; its owner hands it over as a whole.
-final class ClusterConnection: @unchecked Sendable {
+package final class ClusterConnection: @unchecked Sendable {
     /// A statement with the values of its parameters.
-    typealias Query = (sql: String, values: [PostgresValue])
+    package typealias Query = (sql: String, values: [PostgresValue])
 
     private let connection: OpaquePointer?
     /// The server, as in ``PostgresAddress/servers``.
@@ -25,7 +25,7 @@ final class ClusterConnection: @unchecked Sendable {
     ///
     /// - Parameter milliseconds: The time for each server.
     /// - Throws: `PostgresError.connectionLost` when none does.
-    init(
+    package init(
         _ servers: [[String: String]], within milliseconds: Int64 = 2_000
     ) throws(PostgresError) {
         var opened: (connection: OpaquePointer?, server: [String: String])?
@@ -93,7 +93,8 @@ final class ClusterConnection: @unchecked Sendable {
     /// - Parameter milliseconds: The time for all.
     /// - Throws: The error of the first query that failed. The server may have run the queries
     ///   before it; after `deadline`, `warned` or `connectionLost` it may have run all of them.
-    func run(
+    @discardableResult
+    package func run(
         _ queries: [Query], within milliseconds: Int64 = 3_000
     ) throws(PostgresError) -> [[PostgresRow]] {
         let deadline = Self.now + milliseconds
@@ -126,7 +127,7 @@ final class ClusterConnection: @unchecked Sendable {
 
     /// Runs one query; see ``run(_:within:)``.
     @discardableResult
-    func rows(
+    package func rows(
         _ sql: String, _ values: [PostgresValue] = [], within milliseconds: Int64 = 3_000
     ) throws(PostgresError) -> [PostgresRow] {
         try run([(sql, values)], within: milliseconds)[0]
@@ -169,18 +170,24 @@ final class ClusterConnection: @unchecked Sendable {
 
     /// Waits until the server notifies, another descriptor is readable, or a time has passed.
     ///
+    /// - Parameter descriptor: The other descriptor; none if negative.
+    /// - Returns: Whether the server notified.
     /// - Throws: `PostgresError.connectionLost`.
-    func awaitNotification(or descriptor: Int32, within milliseconds: Int64) throws(PostgresError) {
+    @discardableResult
+    package func awaitNotification(
+        or descriptor: Int32 = -1, within milliseconds: Int64
+    ) throws(PostgresError) -> Bool {
         var entries = [
             pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0),
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),
         ]
         // One that came with an answer is read already.
-        _ = poll(&entries, 2, takeNotifications() ? 0 : Int32(clamping: milliseconds))
+        let wasNotified = takeNotifications()
+        _ = poll(&entries, 2, wasNotified ? 0 : Int32(clamping: milliseconds))
         if entries[0].revents != 0, PQconsumeInput(connection) != 1 {
             throw Self.lost(connection)
         }
-        _ = takeNotifications()
+        return takeNotifications() || wasNotified
     }
 
     /// Returns whether there were any.

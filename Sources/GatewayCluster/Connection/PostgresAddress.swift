@@ -23,7 +23,7 @@ package struct PostgresAddress:
     package let servers: [[String: String]]
     /// The servers, another one first after each attempt: one that connects may not commit, like a
     /// former primary that is back.
-    func servers(at attempt: Int) -> [[String: String]] {
+    package func servers(at attempt: Int) -> [[String: String]] {
         let first = attempt % servers.count
         return Array(servers[first...] + servers[..<first])
     }
