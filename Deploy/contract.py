@@ -35,9 +35,10 @@ UNSEEN_FIELDS = {
 class Contract:
     """One port's document, and what was seen of it."""
 
-    # Of HTTP itself, not of a route.
+    # Of HTTP itself, and of what a browser asks, not of a route.
     GENERAL = {
-        "date", "content-type", "content-length", "transfer-encoding", "connection"}
+        "date", "content-type", "content-length", "transfer-encoding", "connection", "vary",
+        "access-control-allow-origin", "access-control-expose-headers"}
 
     def __init__(self, name, document, fields):
         """fields: those seen so far; both ports' documents have the same ones."""

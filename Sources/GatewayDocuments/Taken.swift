@@ -63,3 +63,13 @@ package struct IssuedToken: Codable, Sendable {
         (self.token, self.expires) = (token, expires)
     }
 }
+
+/// A ticket for a stream, which stands for a client's token once.
+package struct IssuedTicket: Codable, Sendable {
+    package var ticket: String
+    package var expires: String
+
+    package init(ticket: String, expires: String) {
+        (self.ticket, self.expires) = (ticket, expires)
+    }
+}

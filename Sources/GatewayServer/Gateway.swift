@@ -296,7 +296,9 @@ package struct Gateway: Sendable {
             metrics: metrics, log: sampledLog, now: engine.clock.now)
         let admission = StreamAdmission(
             engine: engine, authorizer: authorizer, requestLimits: requestLimits, date: date,
-            streamSettings: configuration.streams, streamsMax: configuration.streamsMax)
+            streamSettings: configuration.streams, streamsMax: configuration.streamsMax,
+            tickets: StreamTickets(leader: engine.leader, now: engine.clock.now),
+            cors: CORSPolicy(configuration.corsOrigins))
         let explainer = Explainer(engine) { [current] in current.value.push.terms }
         let routes = GatewayRoutes(
             engine: engine, admission: admission,

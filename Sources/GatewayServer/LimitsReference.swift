@@ -87,6 +87,13 @@ enum LimitsReference {
                 "401; a stream ends"
             ),
             (
+                "time in which a ticket is good, once", "\(StreamTickets.lifetimeSeconds) s", "401"
+            ),
+            (
+                "memory of tickets", "\(StreamTickets.bytesMax >> 20) MiB",
+                "the oldest are forgotten: 401"
+            ),
+            (
                 "reader of a stream that vanished",
                 "\(ListeningSocket.userTimeout / 1_000) s after a heartbeat", closed
             ),

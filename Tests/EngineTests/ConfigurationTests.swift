@@ -51,6 +51,20 @@ import WidgetModel
         #expect(development.connectionsPerAddressMax == nil, "benchmarks come from one address")
     }
 
+    @Test func `origins of pages are as browsers send them`() throws {
+        let origins = ["https://www.example.com", "http://localhost:8080", "capacitor://localhost"]
+        let text = "cors: { origins: [\"\(origins.joined(separator: "\", \""))\"] }"
+        #expect(try read(Self.base + text).corsOrigins == origins)
+        for wrong in [
+            "*", "null", "www.example.com", "https://www.example.com/", "https://WWW.example.com",
+            "https://www.example.com:443", "http://localhost:80", "https://a@www.example.com",
+            "https://*.example.com", "//www.example.com",
+        ] {
+            let faults = try faults(Self.base + "cors: { origins: \"\(wrong)\" }")
+            #expect(faults["cors.origins"] != nil, "\(wrong)")
+        }
+    }
+
     @Test func `proxies are trusted with their protocol, or not at all`() throws {
         func proxies(_ text: String) throws -> TrustedProxies? {
             try read(Self.base + text).proxies

@@ -42,6 +42,7 @@ import WidgetModel
         routes.append(Self.template(.GET, OpenAPIDocument.path))
         if port == .tls {
             routes.append(Self.template(.GET, GatewayRoutes.reloadsPath))
+            routes.append(Self.template(.POST, GatewayRoutes.ticketsPath))
             routes.append(Self.template(.OPTIONS, GatewayRoutes.changesPath))
         } else {
             let own = (AdminRoutes.probes + AdminRoutes.pages).map(\.path)
@@ -306,7 +307,7 @@ import WidgetModel
         let tokens = TokenRejection.allCases
         #expect(
             codes[401]
-                == ["token-missing", "token-revoked"]
+                == ["token-missing", "token-revoked", Problem.ticketInvalid.code]
                 + tokens.filter(\.isInvalidToken).map(\.code))
         #expect(
             codes[403]?.suffix(from: 8) == tokens.filter { !$0.isInvalidToken }.map(\.code)[...])

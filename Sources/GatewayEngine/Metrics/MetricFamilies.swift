@@ -182,7 +182,7 @@ extension MetricFamily {
     static let requestsRefused = own(
         "requests_refused", .counter, labels: [Label("reason", valuesMax: 8)],
         "Requests rejected by a limit: the rate of an `address`, `app` or `client`, "
-            + "`push_addresses` of a client, `refused_tokens` of an address (429), or "
+            + "`tickets` or `push_addresses` of a client, `refused_tokens` of an address (429), or "
             + "`bytes_in_work` (503).")
     package static let requestBytesInWork = own(
         "request_in_work_bytes", .gauge, unit: "bytes",

@@ -271,6 +271,28 @@ package struct ConfigurationLayers {
         text(key)?.split(separator: ",").map { String($0.filter { $0 != " " }) }
     }
 
+    /// Reads origins of web pages, as browsers send them (RFC 6454 section 6.2).
+    mutating func origins(_ key: String) -> [String]? {
+        let origins = texts(key)
+        for origin in origins ?? [] {
+            var parts = URLComponents()
+            let found = URLComponents(string: origin)
+            (parts.scheme, parts.host, parts.port) = (found?.scheme, found?.host, found?.port)
+            let ownPort = ["http": 80, "https": 443][parts.scheme ?? ""]
+            let isSerialized =
+                parts.scheme != nil && parts.string == origin && origin == origin.lowercased()
+                && !origin.contains("*") && parts.host?.isEmpty == false
+                && (parts.port == nil || parts.port != ownPort)
+            if !isSerialized {
+                faults.add(
+                    key,
+                    "`\(origin)` must be an origin as browsers send it, such as "
+                        + "https://www.example.com")
+            }
+        }
+        return origins
+    }
+
     mutating func required(_ key: String) -> String {
         if let text = text(key) { return text }
         if !faults.list.contains(where: { $0.place == key }) { faults.add(key, "is required") }

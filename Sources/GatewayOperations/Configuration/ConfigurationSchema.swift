@@ -150,6 +150,11 @@ package enum ConfigurationSchema {
                 + "protocol, version 2; others are closed. `forwarded`: its HTTP requests have "
                 + "`Forwarded` (RFC 7239), which the proxy must set or append to; the last entry "
                 + "not of a trusted proxy counts."),
+        .setting(
+            "cors.origins", .texts, sets: \.corsOrigins, by: { $0.origins($1) }, default: "none",
+            "Origins of web pages that may read the routes of clients and the keys, such as "
+                + "https://www.example.com: exactly as browsers send them, without a path and "
+                + "without the scheme's own port."),
         .option("issuers.*.iss", .text, default: "required", "`iss` of the issuer's tokens."),
         .option(
             "issuers.*.apps", .texts, default: "required",
@@ -263,9 +268,14 @@ package enum ConfigurationSchema {
             default: "100/1s burst 1000",
             "Requests for one client; each 16 KiB of a body counts as one more."),
         .setting(
+            "rates.tickets", .rate, sets: \.rates.tickets, by: { $0.rate($1) },
+            default: "60/1m burst 60",
+            "Tickets of one client, one for each stream that a browser opens."),
+        .setting(
             "rates.refusedTokens", .rate, sets: \.rates.refusedTokens, by: { $0.rate($1) },
             default: "100/1s burst 2000",
-            "Invalid tokens from one source address, those that name a trusted key counted apart; "
+            "Invalid tokens and tickets from one source address, tokens that name a trusted key "
+                + "counted apart; "
                 + "beyond it only tokens of the other kind, or verified before, are accepted."),
         .setting(
             "rates.pushAddresses", .rate, sets: \.rates.pushAddresses, by: { $0.rate($1) },

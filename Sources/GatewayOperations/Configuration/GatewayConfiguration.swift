@@ -34,6 +34,8 @@ package struct GatewayConfiguration: Sendable {
     package var clientCRL: String?
     package var demandsClientCertificate = false
     package var proxies: TrustedProxies?
+    /// The origins of the web pages that may read what clients are answered.
+    package var corsOrigins: [String] = []
     package var issuers: [IssuerSettings] = []
     package var issuerKeyRanges: [AddressRange] = []
     /// The file with the certificates to trust at the URLs of keys; `nil` for the system's.
@@ -460,6 +462,7 @@ extension ConfigurationLayers {
         let (listen, admin) = (address("listen"), address("admin"))
         let (levels, format) = (logLevels, logFormat)
         let (threads, tracing) = (number("threads"), TracingConfiguration(&self))
+        let corsOrigins = origins("cors.origins")
         guard faults.isEmpty else { throw faults }
         var configuration = try GatewayConfiguration.development(
             data: text("data") ?? "timeline-gateway-data", listen: listen ?? standard.listen,
@@ -470,6 +473,7 @@ extension ConfigurationLayers {
         configuration.texts = texts
         configuration.notices = openTelemetry.notices
         if let threads { configuration.threads = threads }
+        if let corsOrigins { configuration.corsOrigins = corsOrigins }
         return configuration
     }
 

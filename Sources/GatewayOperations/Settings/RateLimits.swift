@@ -7,6 +7,8 @@ package struct RateLimits: Sendable, Hashable {
     /// Requests of one app, from its backends and its clients.
     package var app = TokenRate(count: 20_000, period: 1_000, burst: 40_000)
     package var client = TokenRate(count: 100, period: 1_000, burst: 1_000)
+    /// Tickets of one client: more than a client needs that reconnects every second.
+    package var tickets = TokenRate(count: 60, period: 60_000, burst: 60)
     /// Requests of one source address with an invalid token.
     package var refusedTokens = TokenRate(count: 100, period: 1_000, burst: 2_000)
     /// Push addresses that one client registers and that its registration before did not have.

@@ -78,6 +78,8 @@ final class ConnectionDispatcher: Reception {
         var answer = Problem.engine(error).answer
         answer.head.headers.add(name: FieldName.connection, value: "close")
         answer.head.headers.add(name: FieldName.date, value: admission.date.text)
+        // The decoder reads what a browser sends.
+        answer.head.headers.add(contentsOf: admission.cors.fields(for: nil))
         return answer.http1(bodyBytesMax: .max).beginning
     }
 

@@ -8,6 +8,8 @@ import WidgetModel
 struct EventStreamHead {
     private let cursor: String
     private let date: String
+    /// The fields of ``CORSPolicy``.
+    private let cors: HTTPHeaders
     let firstBlocks: [UInt8]
 
     /// Creates the head of a response to a client that resumes at `point`.
@@ -16,6 +18,7 @@ struct EventStreamHead {
     ) {
         cursor = admission.resumedCursor(point, in: admitted.cursor.epoch)
         date = admission.date.text
+        cors = admission.cors.fields(for: admitted.origin)
         firstBlocks = EventStreamEncoder.retry(
             milliseconds: admission.streamSettings.retryMilliseconds)
     }
@@ -30,6 +33,7 @@ struct EventStreamHead {
     var response: HTTPResponseHead {
         var headers = headers
         headers.add(name: FieldName.date, value: date)
+        headers.add(contentsOf: cors)
         return HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)
     }
 
@@ -48,6 +52,7 @@ struct EventStreamHead {
         bytes.append(contentsOf: cursor.utf8)
         bytes.append(contentsOf: "\r\nDate: ".utf8)
         bytes.append(contentsOf: date.utf8)
+        for (name, value) in cors { bytes.append(contentsOf: "\r\n\(name): \(value)".utf8) }
         bytes.append(contentsOf: "\r\n\r\n".utf8)
         bytes.append(contentsOf: ChunkedCoding.chunk(of: firstBlocks).bytes)
         return bytes

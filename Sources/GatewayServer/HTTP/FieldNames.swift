@@ -3,6 +3,13 @@ import NIOHTTP1
 package enum FieldName {
     package static let accept = "Accept"
     static let acceptEncoding = "Accept-Encoding"
+    /// `Access-Control-…` (WHATWG Fetch, section 3.3).
+    static let accessControlAllowHeaders = "Access-Control-Allow-Headers"
+    static let accessControlAllowMethods = "Access-Control-Allow-Methods"
+    static let accessControlAllowOrigin = "Access-Control-Allow-Origin"
+    static let accessControlExposeHeaders = "Access-Control-Expose-Headers"
+    static let accessControlMaxAge = "Access-Control-Max-Age"
+    static let accessControlRequestMethod = "Access-Control-Request-Method"
     package static let allow = "Allow"
     package static let authorization = "Authorization"
     package static let cacheControl = "Cache-Control"

@@ -12,6 +12,7 @@ enum FirstRequest {
     /// Fields that change how a message is read or answered; only the decoder handles them.
     private static let foreign: [StaticString] = [
         "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te", "trailer",
+        "origin",
     ]
 
     static func read(_ buffer: ByteBuffer, _ settings: ConnectionSettings) -> ReloadsRequest? {

@@ -14,6 +14,9 @@ package struct GatewayRequest: Sendable {
     package var address: SourceAddress? { (try? source.get()) ?? nil }
     /// The account that charges the request to its senders; `nil` where nothing is limited.
     var account: RequestAccount?
+    /// The `Authorization` field that the ticket of a stream's request stood for, or why it stands for
+    /// none; `nil` for every other request.
+    var redeemed: Result<String, any Error>?
 }
 
 /// The part of a request after its head.

@@ -3,10 +3,12 @@ import GatewayEngine
 import GatewayTLS
 import NIOCore
 import NIOHTTP1
+import WidgetModel
 
 /// The transition from a request to an event stream.
 extension HTTPConnectionHandler {
     func admit(_ request: ReloadsRequest) {
+        if let ticket = request.ticket { return redeem(ticket, of: request) }
         guard let context, let admission = setup.admission,
             let shard = admission.engine.loops.shard(of: context.eventLoop),
             let identified = identified(request)
@@ -20,6 +22,28 @@ extension HTTPConnectionHandler {
             // The route encounters the same error, and reports it.
             case .failure: self.decline()
             }
+        }
+    }
+
+    /// Admits a request by the token that its ticket stands for.
+    private func redeem(_ ticket: String, of request: ReloadsRequest) {
+        guard let context, let tls, let admission = setup.admission else { return decline() }
+        let source: SourceAddress?
+        do throws(ProblemDetails) {
+            source = try setup.source(of: tls.peer, forwarded: request.forwarded)
+        } catch {
+            return decline()
+        }
+        let redeemed = context.eventLoop.makePromise(of: String.self)
+        redeemed.completeWithTask { try await admission.redeem(ticket, from: source) }
+        redeemed.futureResult.assumeIsolated().whenComplete { result in
+            // Meanwhile the connection may have ended.
+            guard self.machine.isAdmitting else { return }
+            // The route cannot use the ticket again.
+            self.redeemed = result
+            var request = request
+            request.authorization = try? result.get()
+            if request.authorization == nil { self.decline() } else { self.admit(request) }
         }
     }
 
@@ -111,6 +135,7 @@ extension HTTPConnectionHandler {
     ) -> ShardLoop.Carrier? {
         guard isHTTP2 else { return tls.detach().map { .connection($0, head: head.http1) } }
         machine.streamOpened()
+        redeemed = nil
         context.write(wrapOutboundOut(.head(head.response)), promise: nil)
         context.writeAndFlush(
             wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: head.firstBlocks)))), promise: nil)

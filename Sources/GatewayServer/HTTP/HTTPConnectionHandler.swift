@@ -42,6 +42,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private var idleTimer: Scheduled<Void>?
     /// The event stream that the shard writes through this handler (HTTP/2).
     var stream: (shard: ShardLoop, id: StreamID)?
+    /// The outcome of redeeming the ticket of the request that is being admitted, for its route.
+    var redeemed: Result<String, any Error>?
     private var isPeerGone = false
     private var onPeerGone: (() -> Void)?
 
@@ -252,7 +254,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
             body = .pieces(pieces.sequence, demand)
         }
         let routed = GatewayRequest(
-            head: request.head, body: body, source: source(of: request.head))
+            head: request.head, body: body, source: source(of: request.head), redeemed: redeemed)
+        redeemed = nil
         let handler = NIOLoopBound(self, eventLoop: loop)
         setup.open.beginAnswer()
         Task(executorPreference: setup.responder.executor) { [setup] in

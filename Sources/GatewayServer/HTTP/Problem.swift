@@ -80,6 +80,11 @@ package enum Problem {
         "While the request was pending, its issuer's key or its grant was removed, or its token "
             + "was denied; get another token.")
 
+    static let ticketInvalid = unauthorized(
+        "ticket-invalid",
+        "The ticket is unknown, was used, or is older than \(StreamTickets.lifetimeSeconds) s; get "
+            + "another one.")
+
     package static func forbidden(_ code: String, _ detail: String) -> ProblemDetails {
         ProblemDetails(
             status: 403, code: code, title: "The token does not allow this", detail: detail)
@@ -241,6 +246,7 @@ package enum Problem {
             case .address: "requests from one source address (`rates.address`)"
             case .app: "requests for one app (`rates.app`)"
             case .client: "requests for one client (`rates.client`)"
+            case .tickets: "tickets of one client (`rates.tickets`)"
             case .refusedTokens:
                 "invalid tokens from one source address, which others may share "
                     + "(`rates.refusedTokens`)"
@@ -248,7 +254,7 @@ package enum Problem {
             case .bytesInWork: "bytes in work"
             }
         let remark =
-            [.pushAddresses, .refusedTokens].contains(reason)
+            [.pushAddresses, .refusedTokens, .tickets].contains(reason)
             ? "" : "; each 16 KiB of a body counts as one more"
         var problem = ProblemDetails(
             status: 429, code: "rate-limited", title: "Too many requests",

@@ -15,6 +15,15 @@ struct ReloadsRequest: Equatable {
     var wantsStream: Bool
     /// The fields by which proxies state the address of the client.
     var forwarded: [String] = []
+    /// The origin of the web page that sends it.
+    var origin: String?
+
+    /// The ticket of a request for a stream that has no token.
+    var ticket: String? {
+        guard wantsStream, authorization == nil else { return nil }
+        return try? QueryText.parameters(PathSegments(path).query)
+            .first { $0.name == StreamTickets.parameter }?.value
+    }
 }
 
 extension ReloadsRequest {
@@ -25,6 +34,7 @@ extension ReloadsRequest {
         registration = head.headers.value(FieldName.timelineRegistration)
         wantsStream = head.method == .GET && Self.acceptsEventStream(head.headers)
         forwarded = head.headers.values(FieldName.forwarded)
+        origin = head.headers.value(FieldName.origin)
     }
 
     static func acceptsEventStream(_ fields: HTTPHeaders) -> Bool {

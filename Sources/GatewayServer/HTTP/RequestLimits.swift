@@ -30,6 +30,7 @@ package final class RequestLimits: Sendable {
     private let addresses: Mutex<BucketTable<SourceAddress>>
     private let apps: Mutex<BucketTable<String>>
     private let clients: Mutex<BucketTable<ClientKey>>
+    private let tickets: Mutex<BucketTable<ClientKey>>
     private let refusedTokens: Mutex<BucketTable<TokenSender>>
     private let budget: Mutex<ByteBudget<String, Caller>>
     private let metrics: GatewayMetrics
@@ -49,6 +50,7 @@ package final class RequestLimits: Sendable {
         addresses = Mutex(BucketTable(rate: rates.address, slotsMax: Self.bucketsMax))
         apps = Mutex(BucketTable(rate: rates.app, slotsMax: Self.bucketsMax))
         clients = Mutex(BucketTable(rate: rates.client, slotsMax: Self.bucketsMax))
+        tickets = Mutex(BucketTable(rate: rates.tickets, slotsMax: Self.bucketsMax))
         refusedTokens = Mutex(
             BucketTable(rate: rates.refusedTokens, slotsMax: Self.bucketsMax))
         budget = Mutex(
@@ -82,6 +84,14 @@ package final class RequestLimits: Sendable {
         }
         try require(
             apps.withLock { $0.take(from: token.app, now: now) }, .app, rates.app, of: token.app)
+    }
+
+    /// Counts a ticket of a client. Throws 429.
+    func admitTicket(of client: ClientKey) throws(ProblemDetails) {
+        let now = now()
+        try require(
+            tickets.withLock { $0.take(from: client, now: now) }, .tickets, rates.tickets,
+            of: "\(client.app) \(client.client)")
     }
 
     /// Charges the size of a request's body to its senders.

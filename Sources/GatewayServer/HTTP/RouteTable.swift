@@ -14,13 +14,17 @@ package struct RouteTable: Sendable {
     package let limits: RequestLimits?
     /// `nil` where nothing is traced.
     package let tracing: GatewayTracing?
+    /// The pages that may read responses.
+    let cors: CORSPolicy
 
     package init(
-        _ routes: [GatewayRoute], limits: RequestLimits? = nil, tracing: GatewayTracing? = nil
+        _ routes: [GatewayRoute], limits: RequestLimits? = nil, tracing: GatewayTracing? = nil,
+        cors: CORSPolicy = CORSPolicy([])
     ) {
         self.routes = routes
         self.limits = limits
         self.tracing = tracing
+        self.cors = cors
     }
 
     /// Returns the first route of a path, for any method.
@@ -36,6 +40,15 @@ package struct RouteTable: Sendable {
         logger: Logger
     ) async throws -> RouteResponse {
         let segments = PathSegments(request.head.uri)
+        var answer = try await respond(to: request, at: segments, on: channel, as: reader, logger)
+        cors.complete(&answer, to: request.head, at: segments)
+        return answer
+    }
+
+    private func respond(
+        to request: GatewayRequest, at segments: PathSegments, on channel: any Channel,
+        as reader: VerifiedToken?, _ logger: Logger
+    ) async throws -> RouteResponse {
         // A response to HEAD is that to GET; its connection omits the body.
         let method = request.head.method == .HEAD ? .GET : request.head.method
         guard

@@ -5,6 +5,7 @@ import GatewayOperations
 import GatewaySigning
 import GatewayStorage
 import GatewayTLS
+import Logging
 import WidgetModel
 
 /// Decides on the admission of streams and polls: the same rules for a connection's handler and for
@@ -18,6 +19,9 @@ package struct StreamAdmission: Sendable {
     /// The maximum number of streams of all clients together: they outlive the count of
     /// connections.
     let streamsMax: Int
+    let tickets: StreamTickets
+    /// The pages that may read streams.
+    var cors = CORSPolicy([])
 
     /// The path of a client's reloads: app and client, in this order.
     static let path = GatewayRoute.path("/v1/apps/:app/clients/:client/reloads")
@@ -33,6 +37,8 @@ package struct StreamAdmission: Sendable {
         let kinds: Set<String>?
         /// The text of the cursor that the client presents.
         let cursor: String?
+        /// The origin of the web page that sends it.
+        let origin: String?
     }
 
     /// An admitted request for stale timelines, as of the moment it was read. The registration is
@@ -55,6 +61,8 @@ package struct StreamAdmission: Sendable {
         let grant: StreamGrant
         /// The position that the shard must have reached before it answers.
         let head: UInt64
+        /// The origin of the web page that sent it.
+        let origin: String?
 
         var opening: ShardLoop.Opening {
             .init(
@@ -88,7 +96,30 @@ package struct StreamAdmission: Sendable {
             grant: StreamGrant(token, at: revision, by: authorizer.access),
             registration: request.registration, wantsStream: request.wantsStream,
             kinds: kinds.isEmpty ? nil : Set(kinds),
-            cursor: request.lastEventID ?? parameters.first { $0.name == "since" }?.value)
+            cursor: request.lastEventID ?? parameters.first { $0.name == "since" }?.value,
+            origin: request.origin)
+    }
+
+    /// Returns the `Authorization` field that a ticket stands for, once. Throws 401, 429 or 503.
+    func redeem(_ ticket: String, from source: SourceAddress?) async throws -> String {
+        func requireFew() throws {
+            let excess = requestLimits.excessOfRefusedTokens(source, namingTrustedKey: false)
+            if let excess { throw excess }
+        }
+        // Only where each costs the leader a request: invalid tickets of others at this address
+        // must not shut out valid ones where it costs nothing to tell them apart.
+        if !tickets.areHere { try requireFew() }
+        do {
+            return try await tickets.redeem(ticket)
+        } catch let problem as ProblemDetails where problem.status == 401 {
+            try requireFew()
+            requestLimits.noteRefusedToken(source, namingTrustedKey: false)
+            let from = "\(source ?? .unknown)"
+            authorizer.log?.log(
+                .rejectedToken, of: "\(from) \(problem.code)",
+                ["from": "\(from)", "reason": "\(problem.code)"])
+            throw problem
+        }
     }
 
     /// Whether a stream can be admitted by what this gateway has in memory.
@@ -131,7 +162,7 @@ package struct StreamAdmission: Sendable {
             newClaims: newClaims, isPushable: record.isPushable, cursor: cursor,
             kinds: request.kinds,
             expires: authorizer.access.verifier.policy.end(of: request.token),
-            grant: request.grant, head: head ?? engine.store.head)
+            grant: request.grant, head: head ?? engine.store.head, origin: request.origin)
     }
 
     /// Requires that the client's registration digest, if it states one, is that of the

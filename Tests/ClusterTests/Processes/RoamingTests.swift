@@ -104,6 +104,31 @@ struct RoamingTests {
         #expect(try gateways.stream("phone", from: nil, at: one).status == 404)
     }
 
+    @Test func `a ticket of any node is good once at all of them`() throws {
+        let gateways = try ClusterGateways(ClusterFixture())
+        // The first one leads.
+        let nodes = [try gateways.start(1), try gateways.start(2)]
+        try gateways.putCatalog(nodes[0])
+        let cursor = try cursor(gateways.register("phone", ["panda"], at: nodes[0]))
+        let path = "/v1/apps/\(ClusterGateways.app)/clients/phone"
+        func open(_ ticket: String, at node: GatewayProcess) -> TestHTTPStream {
+            let target = "\(path)/reloads?ticket=\(ticket)&since=\(cursor)"
+            return TestHTTPStream(url: node.url, ca: node.ca, path: target, token: nil)
+        }
+        for (asked, used) in [(0, 1), (1, 0), (1, 1)] {
+            let ordered = try gateways.repeating {
+                try nodes[asked].http().request(
+                    "POST", path + "/tickets", token: gateways.token("phone"))
+            }
+            #expect(ordered.status == 201, "\(ordered.text)")
+            let ticket = try #require(ordered["ticket"]?.stringValue)
+            let stream = open(ticket, at: nodes[used])
+            #expect(stream.head()?.status == 200, "\(asked) \(used)")
+            stream.close()
+            for node in nodes { #expect(open(ticket, at: node).head()?.status == 401) }
+        }
+    }
+
     @Test func `a cursor of another history is stale`() throws {
         let gateways = try ClusterGateways(ClusterFixture())
         let one = try gateways.start(1)

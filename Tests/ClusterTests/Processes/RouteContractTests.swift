@@ -90,8 +90,11 @@ private final class RouteScript {
     private func masked(_ value: JSONValue, name: String = "") -> JSONValue {
         switch value {
         case .string(let text):
+            let own: Set = [
+                "cursor", "digest", "next", "token", "ticket", "reference", "id", "nonce",
+            ]
             let isOwn =
-                ["cursor", "digest", "next", "token", "reference", "id", "nonce"].contains(name)
+                own.contains(name)
                 || text.contains(/^\d{4}-\d\d-\d\dT/)
             return isOwn ? "…" : value
         case .integer:
@@ -220,6 +223,7 @@ private final class RouteScript {
         let poll = try ask("getReloads", "GET", me + "/reloads?since=\(cursor)", as: "phone") {
             .integer(Int64($0["notifications"]?.arrayValue?.count ?? -1))
         }
+        try ask("postTicket", "POST", me + "/tickets", as: "phone")
         let acknowledged: JSONValue = ["cursor": poll["cursor"] ?? ""]
         try ask("postAcknowledgement", "POST", me + "/acks", as: "phone", acknowledged.text)
         try blockUntil("the leader knows of it") {

@@ -358,7 +358,7 @@ struct OracleWorld {
                 key: StreamFixture.key(name), token: token,
                 grant: StreamGrant(token, at: access.revision.current, by: access),
                 registration: nil, wantsStream: stream, kinds: kinds.isEmpty ? nil : Set(kinds),
-                cursor: client?.cursor))
+                cursor: client?.cursor, origin: nil))
     }
 
     private mutating func poll(_ name: String, kind: String?) async throws {

@@ -93,7 +93,8 @@ final class StreamFixture: Sendable {
                 rates: RateLimits(), bytesInWork: 1 << 20, metrics: GatewayMetrics(),
                 now: engine.clock.now),
             date: HTTPDateCache(clock: engine.clock),
-            streamSettings: configuration.streams, streamsMax: 100)
+            streamSettings: configuration.streams, streamsMax: 100,
+            tickets: StreamTickets(leader: nil, now: engine.clock.now))
     }
 
     /// Runs `body` with a gateway that has the catalog and these clients, each with the character

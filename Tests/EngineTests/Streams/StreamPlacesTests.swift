@@ -75,7 +75,8 @@ import WidgetModel
                 StreamAdmission.Identified(
                     key: StreamFixture.key("phone"), token: token,
                     grant: StreamGrant(token, at: access.revision.current, by: access),
-                    registration: nil, wantsStream: true, kinds: nil, cursor: cursor))
+                    registration: nil, wantsStream: true, kinds: nil, cursor: cursor,
+                    origin: nil))
             let reader = try await fixture.open(admitted)
             let shard = fixture.loops.all[0]
             for (milliseconds, isOver): (Int64, Bool) in [(29_000, false), (1_000, true)] {

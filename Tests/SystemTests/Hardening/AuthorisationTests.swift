@@ -45,6 +45,7 @@ struct AuthorisationTests {
             method: "GET", path: "clients?attribute=a:b", scopes: readers.union([.clientsWrite])),
         Route(method: "DELETE", path: "clients?attribute=a:b", scopes: [.clientsWrite]),
         Route(method: "GET", path: "clients/me/reloads", scopes: [.client]),
+        Route(method: "POST", path: "clients/me/tickets", scopes: [.client]),
         Route(method: "POST", path: "clients/me/acks", scopes: [.client], body: [:]),
         Route(method: "POST", path: "clients/me/pushes", scopes: [.operate], body: [:]),
         Route(method: "GET", path: "attempts", scopes: readers),
@@ -131,7 +132,7 @@ struct AuthorisationTests {
         let token = try target.clientToken("intruder")
         for (method, suffix) in [
             ("GET", ""), ("PUT", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/reloads"),
-            ("POST", "/acks"),
+            ("POST", "/acks"), ("POST", "/tickets"),
         ] {
             let answer = try await target.send(
                 method, "clients/\(victim)\(suffix)", token: token, type: "application/json",

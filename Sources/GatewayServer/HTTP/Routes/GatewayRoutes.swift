@@ -58,6 +58,8 @@ package struct GatewayRoutes: Sendable {
 
     /// The route that needs an event loop with a shard, which the admin port lacks.
     static let reloadsPath = clientPath + "/reloads"
+    /// The route of tickets for streams, which the admin port has not.
+    static let ticketsPath = clientPath + "/tickets"
     /// The route that also answers senders of events, which the admin port has not.
     static let changesPath = appPath + "/changes"
 
@@ -79,9 +81,10 @@ package struct GatewayRoutes: Sendable {
         RouteTable(
             adminTable.routes + [
                 GatewayRoute(.GET, Self.reloadsPath, getReloads),
+                GatewayRoute(.POST, Self.ticketsPath, postTicket),
                 GatewayRoute(.OPTIONS, Self.changesPath, offerChanges),
                 .document(of: .tls, limits: limits),
-            ], limits: admission.requestLimits, tracing: tracing)
+            ], limits: admission.requestLimits, tracing: tracing, cors: admission.cors)
     }
 
     /// The table of the routes that the admin port also has.

@@ -91,6 +91,14 @@ extension GatewayRoutes {
                 GatewayRoute(.POST, Self.streamsPath) { request, _ in
                     try await streams(of: try await request.json(upTo: limits.postBytesMax))
                 },
+                GatewayRoute(.POST, StreamTickets.path) { request, _ in
+                    guard engine.leader?.isHere == true else {
+                        throw Problem.engine(EngineError.cluster(.noWrites))
+                    }
+                    let document = try await request.json(upTo: 2 * JWS.tokenBytesMax)
+                    let asked = try NodeTicket(decoding: document)
+                    return try RouteResponse(.ok, document: try admission.tickets.answer(asked))
+                },
                 GatewayRoute(.POST, Self.contactsPath) { request, _ in
                     guard engine.leader?.isHere == true else {
                         throw Problem.engine(EngineError.cluster(.noWrites))

@@ -1,5 +1,6 @@
 import CoreMetrics
 import GatewayCore
+import GatewayDocuments
 import GatewayEngine
 import NIOCore
 import NIOHTTP1
@@ -17,7 +18,8 @@ extension GatewayRoutes {
         let uris =
             request.header(FieldName.authorization) == nil && authorizer.takesCertificates
             ? await context.certificateURIs() : []
-        let reloads = ReloadsRequest(request.head)
+        var reloads = ReloadsRequest(request.head)
+        if let redeemed = request.redeemed { reloads.authorization = try redeemed.get() }
         let identified = try admission.identify(
             reloads, from: request.account?.source, certificateURIs: { uris })
         let head = try await admission.prepare(identified)
@@ -68,6 +70,29 @@ extension GatewayRoutes {
                 "cursor": .string(engine.cursors.text(position, in: answer.epoch)),
                 "notifications": .array(notifications),
             ], headers: headers)
+    }
+
+    /// Answers with a ticket for a stream, for clients that cannot send a token with it.
+    func postTicket(_ request: GatewayRequest, _ context: GatewayContext) async throws
+        -> RouteResponse
+    {
+        let token = try await token(request, context)
+        let key = try context.clientKey()
+        try authorizer.requireClient(token, key, backendMay: false)
+        try await requireCatalog(of: key.app)
+        // A page cannot state it with the stream, without a further request.
+        let digest = request.header(FieldName.timelineRegistration)
+        guard let record = try await engine.clients.record(key, digest: digest) else {
+            throw Problem.unknownClient
+        }
+        try StreamAdmission.requireRegistered(digest, record)
+        try request.account?.limits.admitTicket(of: key)
+        let ticket = try await admission.tickets.issue(
+            for: request.header(FieldName.authorization) ?? "")
+        let expires = engine.clock.wallMilliseconds() + StreamTickets.lifetimeSeconds * 1_000
+        return try RouteResponse(
+            .created, document: IssuedTicket(ticket: ticket, expires: timestamp(expires)),
+            headers: [FieldName.cacheControl: "no-store"])
     }
 
     /// Measures the time from a change to the poll that first reported it, for the latest change.
