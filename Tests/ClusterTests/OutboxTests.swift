@@ -29,14 +29,14 @@ struct OutboxTests {
         }
     }
 
-    private func install(_ trigger: OutboxTrigger) throws {
+    private func install(_ trigger: TableMapping) throws {
         // Twice, as by two migrations.
-        for _ in 0..<2 { try owner.execute("\(OutboxTrigger.outbox)\n\(trigger.sql)") }
+        for _ in 0..<2 { try owner.execute("\(Outbox.sql)\n\(trigger.triggerSQL)") }
     }
 
     @Test(arguments: ["train", "we\"\u{301}ird'\u{301} $outbox$\u{301} \\\u{301}; -- é :v"])
     func aTriggerSaysWhatChanged(name: String) throws {
-        let quoted = OutboxTrigger.identifier
+        let quoted = SQL.identifier
         let (schema, table, id) = (quoted(name), quoted(name + "s"), quoted(name + " id"))
         let (delay, line) = (quoted(name + " delay"), quoted(name + " line"))
         let target = "\(schema).\(table)"
@@ -47,7 +47,7 @@ struct OutboxTests {
             GRANT USAGE ON SCHEMA \(schema) TO node2; GRANT ALL ON \(target) TO node2
             """)
         try install(
-            OutboxTrigger(
+            TableMapping(
                 schema: name, table: name + "s", entity: name, id: name + " id",
                 properties: [.init(column: name + " delay", name: name)],
                 attributes: [.init(column: name + " line", name: "line")], isPart: false))
@@ -89,7 +89,7 @@ struct OutboxTests {
         try owner.execute(
             "CREATE TABLE stops (train int, track text); GRANT ALL ON stops TO node2")
         try install(
-            OutboxTrigger(
+            TableMapping(
                 schema: "public", table: "stops", entity: "Train", id: "train",
                 properties: [.init(column: "track", name: "stops")], attributes: [], isPart: true))
         func updated(_ id: String?) -> Change {
@@ -108,7 +108,7 @@ struct OutboxTests {
         try owner.execute(
             "CREATE TABLE trains (id int, place point); GRANT ALL ON trains TO node2")
         try install(
-            OutboxTrigger(
+            TableMapping(
                 schema: "public", table: "trains", entity: "Train", id: "id", properties: [],
                 attributes: [], isPart: false))
         _ = try changes(by: "INSERT INTO trains VALUES (1, '(1,2)')")
@@ -128,7 +128,7 @@ struct OutboxTests {
         let before = try sequence("before")
         try owner.execute(
             """
-            \(OutboxTrigger.outbox)
+            \(Outbox.sql)
             GRANT USAGE ON SCHEMA timeline_outbox TO node1;
             GRANT SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA timeline_outbox TO node1;
             SELECT timeline_outbox.announce('Character', n::text) FROM generate_series(1, 2500) n;

@@ -88,14 +88,14 @@ struct OutboxCommand: AsyncParsableCommand {
             help: ArgumentHelp(
                 "A column, and the property that it is. Default: every column, unnamed. Repeatable.",
                 valueName: "column[=name]"))
-        var properties: [OutboxTrigger.Column] = []
+        var properties: [TableMapping.Column] = []
 
         @Option(
             name: .customLong("attribute"),
             help: ArgumentHelp(
                 "A column whose value rules compare. NULL matches every value. Repeatable.",
                 valueName: "column[=name]"))
-        var attributes: [OutboxTrigger.Column] = []
+        var attributes: [TableMapping.Column] = []
 
         @Flag(help: "A row is a part of the entity.")
         var part = false
@@ -107,10 +107,10 @@ struct OutboxCommand: AsyncParsableCommand {
         }
 
         func run() {
-            let trigger = OutboxTrigger(
+            let mapping = TableMapping(
                 schema: schema, table: table, entity: entity, id: id, properties: properties,
                 attributes: attributes, isPart: part)
-            Terminal.print(OutboxTrigger.outbox + "\n" + trigger.sql)
+            Terminal.print(Outbox.sql + "\n" + mapping.triggerSQL)
         }
     }
 
@@ -173,17 +173,6 @@ struct OutboxCommand: AsyncParsableCommand {
             let document = try JSONValue(encoding: status)
             Terminal.print(document, as: json ? .json : .text) { status.text }
         }
-    }
-}
-
-extension OutboxTrigger.Column: ExpressibleByArgument {
-    /// Reads `column` or `column=name`.
-    init?(argument: String) {
-        let equals = argument.lastIndex(of: "=")
-        self.init(
-            column: String(argument[..<(equals ?? argument.endIndex)]),
-            name: equals.map { String(argument[argument.index(after: $0)...]) } ?? argument)
-        if column.isEmpty || name.isEmpty { return nil }
     }
 }
 

@@ -5,7 +5,7 @@ import GatewayCluster
 final class OutboxTable {
     struct Row {
         let number: Int64
-        let event: OutboxEvent
+        let event: DatabaseEvent
     }
 
     private static let timeoutMilliseconds: Int64 = 30_000
@@ -21,7 +21,7 @@ final class OutboxTable {
         try connection.run([
             ("SET synchronous_commit = off", []),
             ("SET idle_in_transaction_session_timeout = '2min'", []),
-            ("LISTEN \(OutboxTrigger.schema)", []),
+            ("LISTEN \(Outbox.schema)", []),
         ])
     }
 
@@ -35,7 +35,7 @@ final class OutboxTable {
                     SELECT id, event::text,
                       to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
                       change::text
-                    FROM \(OutboxTrigger.schema).event WHERE NOT dead ORDER BY id
+                    FROM \(Outbox.schema).event WHERE NOT dead ORDER BY id
                     LIMIT \(count) FOR UPDATE SKIP LOCKED
                     """, []
                 ),
@@ -43,7 +43,7 @@ final class OutboxTable {
         return try answers[1].map { row throws(PostgresError) in
             Row(
                 number: try row.integer(0),
-                event: OutboxEvent(
+                event: DatabaseEvent(
                     id: try row.text(1), time: try row.text(2), change: try row.bytes(3)))
         }
     }
@@ -52,7 +52,7 @@ final class OutboxTable {
     func remove(_ rows: [Row]) throws(PostgresError) {
         try end(
             """
-            DELETE FROM \(OutboxTrigger.schema).event
+            DELETE FROM \(Outbox.schema).event
             WHERE NOT dead AND id = ANY($1::text[]::bigint[])
             """,
             [.texts(rows.map { String($0.number) })])
@@ -63,7 +63,7 @@ final class OutboxTable {
         let reasons = reasons.sorted { $0.key < $1.key }
         try end(
             """
-            UPDATE \(OutboxTrigger.schema).event e SET dead = true, reason = r.reason
+            UPDATE \(Outbox.schema).event e SET dead = true, reason = r.reason
             FROM unnest($1::text[]::bigint[], $2::text[]) AS r(id, reason)
             WHERE NOT e.dead AND e.id = r.id
             """,
@@ -98,7 +98,7 @@ final class OutboxTable {
     }
 
     private func notify(_ until: String) throws(PostgresError) {
-        try connection.rows("UPDATE \(OutboxTrigger.schema).poller SET waits_until = \(until)")
+        try connection.rows("UPDATE \(Outbox.schema).poller SET waits_until = \(until)")
     }
 }
 
@@ -124,7 +124,7 @@ struct OutboxStatus: Codable {
             SELECT coalesce(change->>'entity', ''), count(*) FILTER (WHERE NOT dead),
               count(*) FILTER (WHERE dead), extract(epoch FROM clock_timestamp()
                 - min(created) FILTER (WHERE NOT dead))::bigint, min(reason) FILTER (WHERE dead)
-            FROM \(OutboxTrigger.schema).event GROUP BY 1 ORDER BY 1
+            FROM \(Outbox.schema).event GROUP BY 1 ORDER BY 1
             """
         ).map { row throws(PostgresError) in
             Entity(

@@ -1,61 +1,4 @@
-/// The trigger that announces the changes of a table's rows as those of an entity.
-struct OutboxTrigger {
-    /// A column, and the name that the change has for it.
-    struct Column: Equatable {
-        let column: String
-        let name: String
-    }
-
-    let schema: String
-    let table: String
-    let entity: String
-    /// The column with the entity's id.
-    let id: String
-    /// The columns whose changes are announced; empty for all, which are then not named.
-    let properties: [Column]
-    /// The columns whose values rules compare.
-    let attributes: [Column]
-    /// Whether a row is a part of the entity, which an inserted or deleted row only updates.
-    let isPart: Bool
-
-    // MARK: Quoting
-
-    /// Returns a name that SQL reads as it is.
-    static func identifier(_ name: String) -> String { "\"" + doubling("\"", in: name) + "\"" }
-
-    /// Returns a text that SQL reads as it is, whatever `standard_conforming_strings` says.
-    static func literal(_ text: String) -> String {
-        "E'" + doubling("\\", in: doubling("'", in: text)) + "'"
-    }
-
-    /// Works on scalars: a quote with a combining mark behind it is another character.
-    private static func doubling(_ mark: Unicode.Scalar, in text: String) -> String {
-        var doubled = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars {
-            if scalar == mark { doubled.append(mark) }
-            doubled.append(scalar)
-        }
-        return String(doubled)
-    }
-
-    /// Returns the name of the function and of a trigger: another one for each table, column and
-    /// entity.
-    ///
-    /// PostgreSQL cuts names after 63 bytes. A longer one ends with its hash (FNV-1a) instead, or a
-    /// function would replace another.
-    func name(_ event: String) -> String {
-        let name = "\(event) of \(schema).\(table).\(id) for \(entity)"
-        guard name.utf8.count > 63 else { return name }
-        let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
-        }
-        var short = name
-        while short.utf8.count > 46 { short.unicodeScalars.removeLast() }
-        return short + " " + String(hash, radix: 16)
-    }
-
-    // MARK: Statements
-
+enum Outbox {
     /// The schema of the outbox, and the channel on which a waiting poller is notified.
     static let schema = "timeline_outbox"
 
@@ -64,7 +7,7 @@ struct OutboxTrigger {
     /// - `dead` comes first in the key, so that pollers read past no event that was set aside.
     /// - Transactions that notify are committed one after the other. So a change notifies only
     ///   while a poller waits.
-    static let outbox = """
+    static let sql = """
         CREATE SCHEMA IF NOT EXISTS \(schema);
         CREATE TABLE IF NOT EXISTS \(schema).event (
           id bigint GENERATED ALWAYS AS IDENTITY,
@@ -99,12 +42,30 @@ struct OutboxTrigger {
         -- GRANT USAGE ON SCHEMA \(schema) TO poller;
         -- GRANT SELECT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(schema) TO poller;
         """
+}
+
+/// The trigger that announces the changes of a table's rows as those of an entity.
+extension TableMapping {
+    /// Returns the name of the function and of a trigger: another one for each table, column and
+    /// entity.
+    ///
+    /// PostgreSQL cuts names after 63 bytes. A longer one ends with its hash (FNV-1a) instead, or a
+    /// function would replace another.
+    func triggerName(_ event: String) -> String {
+        let name = "\(event) of \(schema).\(table).\(id) for \(entity)"
+        guard name.utf8.count > 63 else { return name }
+        let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+        }
+        var short = name
+        while short.utf8.count > 46 { short.unicodeScalars.removeLast() }
+        return short + " " + String(hash, radix: 16)
+    }
 
     /// The statements, which may run again, also after a change of the options.
-    var sql: String {
-        let target = "\(Self.identifier(schema)).\(Self.identifier(table))"
-        let trigger = Self.identifier(name("change"))
-        let function = "\(Self.schema).\(trigger)"
+    var triggerSQL: String {
+        let trigger = SQL.identifier(triggerName("change"))
+        let function = "\(Outbox.schema).\(trigger)"
         let body = body
         var quote = "$outbox$"
         while body.utf8.contains(quote.utf8) { quote = "$outbox_" + quote.dropFirst() }
@@ -114,15 +75,15 @@ struct OutboxTrigger {
             \(body)
             \(quote);
             REVOKE ALL ON FUNCTION \(function)() FROM PUBLIC;
-            CREATE OR REPLACE TRIGGER \(trigger) AFTER INSERT OR UPDATE OR DELETE ON \(target)
+            CREATE OR REPLACE TRIGGER \(trigger) AFTER INSERT OR UPDATE OR DELETE ON \(quotedName)
               FOR EACH ROW EXECUTE FUNCTION \(function)();
-            CREATE OR REPLACE TRIGGER \(Self.identifier(name("truncate"))) AFTER TRUNCATE ON \(target)
+            CREATE OR REPLACE TRIGGER \(SQL.identifier(triggerName("truncate"))) AFTER TRUNCATE ON \(quotedName)
               FOR EACH STATEMENT EXECUTE FUNCTION \(function)();
             """
     }
 
     private var body: String {
-        let named = properties.map { Self.literal($0.name) }.joined(separator: ", ")
+        let named = properties.map { SQL.literal($0.name) }.joined(separator: ", ")
         let names = isPart && !named.isEmpty ? "ARRAY[\(named)]" : "'{}'"
         let (gone, new) = isPart ? ("update", "update") : ("delete", "insert")
         return """
@@ -164,7 +125,7 @@ struct OutboxTrigger {
         }
         let changes = properties.map {
             "CASE WHEN \(row("OLD", [$0.column])) *<> \(row("NEW", [$0.column]))"
-                + " THEN \(Self.literal($0.name)) END"
+                + " THEN \(SQL.literal($0.name)) END"
         }
         let found = """
                 changed := array_remove(ARRAY[\(changes.joined(separator: ",\n      "))], NULL);
@@ -187,7 +148,7 @@ struct OutboxTrigger {
         of row: String?, _ operation: String, _ properties: String, _ attributes: String
     ) -> String {
         let id = row.map { value($0, self.id) + "::text" } ?? "NULL"
-        return "\(Self.schema).announce(\(Self.literal(entity)), \(id), '\(operation)',"
+        return "\(Outbox.schema).announce(\(SQL.literal(entity)), \(id), '\(operation)',"
             + " \(properties), \(attributes))"
     }
 
@@ -200,18 +161,18 @@ struct OutboxTrigger {
     private var bothAttributes: String {
         object { column in
             let values = ["OLD", "NEW"].map { "to_jsonb(\(value($0, column)))" }
-            return "\(Self.schema).both(\(values.joined(separator: ", ")))"
+            return "\(Outbox.schema).both(\(values.joined(separator: ", ")))"
         }
     }
 
     private func object(_ value: (String) -> String) -> String {
         guard !attributes.isEmpty else { return "'{}'" }
-        let members = attributes.map { "\(Self.literal($0.name)), \(value($0.column))" }
+        let members = attributes.map { "\(SQL.literal($0.name)), \(value($0.column))" }
         return "jsonb_build_object(\(members.joined(separator: ", ")))"
     }
 
     private func value(_ row: String, _ column: String) -> String {
-        "\(row).\(Self.identifier(column))"
+        "\(row).\(SQL.identifier(column))"
     }
 
     private func row(_ row: String, _ columns: [String]) -> String {

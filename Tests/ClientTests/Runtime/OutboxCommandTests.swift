@@ -15,7 +15,7 @@ import WidgetModel
     }
 
     @Test func whatTheGatewayNamesIsSetAside() {
-        var batch = OutboxBatch()
+        var batch = EventBatch()
         let faults = [
             Fault("[3].data.entity", "is required"), Fault("[3].id", "is long"),
             Fault("[0].data.id", "is long"), Fault("[9]", "is of no event"), Fault("[x]", "nor"),
@@ -33,7 +33,7 @@ import WidgetModel
     }
 
     @Test func aBatchThatIsRefusedAsAWholeIsSplit() {
-        var batch = OutboxBatch()
+        var batch = EventBatch()
         #expect(batch.size == Limits().postEventsMax)
         for failure in [
             refusal(413, "too-large"), refusal(422, "invalid", [Fault("", "too many keys")]),
@@ -51,7 +51,7 @@ import WidgetModel
     /// A proxy's page of errors has no code of the gateway.
     @Test(arguments: [400, 401, 403, 404, 415, 422, 429, 500, 502, 503])
     func nothingIsSetAsideForAProxy(status: Int) {
-        var batch = OutboxBatch()
+        var batch = EventBatch()
         let decision = batch.decide(
             count: 1, failure: refusal(status, "about:blank"), random: 1)
         #expect(decision == .retry(after: .seconds(1)))
@@ -59,18 +59,18 @@ import WidgetModel
     }
 
     @Test func aProxyMayLimitBodies() {
-        var batch = OutboxBatch()
+        var batch = EventBatch()
         let failure = refusal(413, "about:blank")
         #expect(batch.decide(count: 2, failure: failure, random: 1) == .split)
         #expect(batch.decide(count: 1, failure: failure, random: 1) == .retry(after: .seconds(1)))
     }
 
     @Test func waitsGrowAndHeedTheGateway() {
-        var batch = OutboxBatch()
+        var batch = EventBatch()
         let broken = GatewayFailure.connection(ConnectionError(.broken, "it broke off"))
         let waits = (0..<8).map { _ in batch.decide(count: 1, failure: broken, random: 1) }
         let seconds = [1, 2, 4, 8, 16, 32, 64, 64]
-        #expect(waits == seconds.map { OutboxBatch.Decision.retry(after: .seconds($0)) })
+        #expect(waits == seconds.map { EventBatch.Decision.retry(after: .seconds($0)) })
         let busy = refusal(429, "log-full", retryAfter: 90)
         #expect(batch.decide(count: 1, failure: busy, random: 0) == .retry(after: .seconds(90)))
         #expect(batch.decide(count: 1, failure: nil, random: 0) == .remove)
@@ -81,32 +81,32 @@ import WidgetModel
 
     @Test func aBatchHasTheChangesAsTheyAre() throws {
         let change = Change(entity: "A\"\\\n", id: "1", properties: ["é"])
-        let event = OutboxEvent(
+        let event = DatabaseEvent(
             id: "7f3a", time: "2026-11-30T12:00:00Z", change: change.json.serialized)
-        let batch = try JSONValue(parsing: OutboxEvent.batch([event, event]))
+        let batch = try JSONValue(parsing: DatabaseEvent.batch([event, event]))
         let expected = CloudEvent(
-            source: OutboxEvent.source, id: "7f3a", time: "2026-11-30T12:00:00Z", change: change)
+            source: DatabaseEvent.outbox, id: "7f3a", time: "2026-11-30T12:00:00Z", change: change)
         let data = (batch.arrayValue ?? []).map { $0.objectValue?["data"] }
         #expect(data == [change.json, change.json])
         let members = batch.arrayValue?.first?.objectValue
         for name in ["specversion", "type", "source", "id", "time"] {
             #expect(members?[name] == expected.json.objectValue?[name], "\(name)")
         }
-        #expect(OutboxEvent.batch([]) == Array("[]".utf8))
+        #expect(DatabaseEvent.batch([]) == Array("[]".utf8))
     }
 
     /// PostgreSQL works on bytes: a mark behind a quote makes another character of it for Swift only.
     @Test func namesAreQuoted() {
-        #expect(OutboxTrigger.identifier("a\"\u{301}b") == "\"a\"\"\u{301}b\"")
-        #expect(OutboxTrigger.literal("a'\u{301}\\\u{301}") == "E'a''\u{301}\\\\\u{301}'")
+        #expect(SQL.identifier("a\"\u{301}b") == "\"a\"\"\u{301}b\"")
+        #expect(SQL.literal("a'\u{301}\\\u{301}") == "E'a''\u{301}\\\\\u{301}'")
     }
 
     @Test func functionsOfLongNamesAreDifferent() {
         let names = ["a", "b"].map { end in
-            OutboxTrigger(
+            TableMapping(
                 schema: "public", table: String(repeating: "é", count: 60) + end, entity: "E",
                 id: "id", properties: [], attributes: [], isPart: false
-            ).name("change")
+            ).triggerName("change")
         }
         #expect(names[0] != names[1] && names.allSatisfy { $0.utf8.count <= 63 })
     }

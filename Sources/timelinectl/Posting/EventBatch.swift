@@ -3,26 +3,29 @@ import TimelineRuntime
 import WidgetModel
 
 /// A change with the id under which it is posted, however often.
-struct OutboxEvent: Sendable, Equatable {
+struct DatabaseEvent: Sendable, Equatable {
+    /// The source of events of an outbox.
+    static let outbox = "/timeline_outbox"
+    /// The source of events of a change feed.
+    static let feed = "/timeline_feed"
+
+    var source = Self.outbox
+    /// Unique among all databases of the source.
     let id: String
     /// In the form of RFC 3339.
     let time: String
     /// The event's `data` in JSON.
     let change: [UInt8]
 
-    /// The source of every event: with a UUID as id, one is enough.
-    static let source = "/timeline_outbox"
-
-    /// Returns a batch of CloudEvents in JSON. Nothing of an event but its change needs escaping,
-    /// and that is JSON.
-    static func batch(_ events: [OutboxEvent]) -> [UInt8] {
+    /// Returns a batch of CloudEvents in JSON.
+    static func batch(_ events: [DatabaseEvent]) -> [UInt8] {
         var bytes = Array("[".utf8)
         for event in events {
             if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
             bytes += Array(
                 """
-                {"specversion":"1.0","type":"\(CloudEvent.type)","source":"\(source)",\
-                "id":"\(event.id)","time":"\(event.time)","data":
+                {"specversion":"1.0","type":"\(CloudEvent.type)","source":"\(event.source)",\
+                "id":\(JSONValue.string(event.id).text),"time":"\(event.time)","data":
                 """.utf8)
             bytes += event.change
             bytes.append(UInt8(ascii: "}"))
@@ -34,7 +37,7 @@ struct OutboxEvent: Sendable, Equatable {
 
 /// Decides what becomes of the events of a batch by the gateway's answer, and how many the next
 /// batch has.
-struct OutboxBatch {
+struct EventBatch {
     enum Decision: Equatable {
         /// Each event is accepted, or was before.
         case remove
@@ -113,9 +116,9 @@ struct OutboxBatch {
 
 extension GatewayService {
     /// Posts events as one batch, of which the gateway accepts all or none.
-    func post(_ events: [OutboxEvent]) async throws(GatewayFailure) -> ChangesTaken {
+    func post(_ events: [DatabaseEvent]) async throws(GatewayFailure) -> ChangesTaken {
         let answer = try await document(
-            "POST", "\(base)/changes", body: OutboxEvent.batch(events),
+            "POST", "\(base)/changes", body: DatabaseEvent.batch(events),
             contentType: "application/cloudevents-batch+json")
         let taken = try ChangesTaken(answer: answer.value)
         guard taken.accepted + taken.duplicates == events.count else {
