@@ -104,6 +104,7 @@ extension CatalogCommand {
                 Examples:
                   timelinectl catalog diff --file catalog.yaml
                   timelinectl catalog diff --file catalog.yaml --since 7d --json
+                  timelinectl catalog diff --file catalog.yaml --mapping feed.yaml
                 """)
 
         @OptionGroup var options: CommonOptions
@@ -114,6 +115,12 @@ extension CatalogCommand {
 
         @Option(help: ArgumentHelp("Period to replay: 90s, 15m, 24h, 7d.", valueName: "duration"))
         var since = "24h"
+
+        @Option(
+            help: ArgumentHelp(
+                "The mapping file of a change feed; names its tables that no rule uses.",
+                valueName: "file"))
+        var mapping: String?
 
         func validate() throws {
             guard !since.isEmpty, since.utf8.allSatisfy(\.isASCIIAlphanumeric) else {
@@ -129,6 +136,10 @@ extension CatalogCommand {
             try await options.send(
                 "POST", "/catalog/diff?since=\(since)", of: app, body: document.bytes,
                 contentType: document.mediaType, text: ExplanationText.difference)
+            guard let mapping else { return }
+            for fault in try FeedMapping(contentsOf: mapping).differences(from: document) {
+                Terminal.complain("\(mapping): \(fault)")
+            }
         }
     }
 }
@@ -146,20 +157,21 @@ struct CatalogFile {
     let value: JSONValue
     let app: String?
 
+    /// - Parameter name: What the file is, for errors: it need not be a catalog.
     /// - Throws: `ValidationError` if it is neither JSON nor YAML.
-    init(bytes: [UInt8]) throws {
+    init(bytes: [UInt8], called name: String = "catalog") throws {
         self.bytes = bytes
         if let json = try? JSONValue(parsing: bytes) {
             value = json
             mediaType = "application/json"
         } else {
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw ValidationError("the catalog is not UTF-8")
+                throw ValidationError("the \(name) is not UTF-8")
             }
             do throws(Faults) {
                 value = try JSONValue(yaml: text)
             } catch {
-                throw ValidationError("the catalog \(error)")
+                throw ValidationError("the \(name) \(error)")
             }
             mediaType = "application/yaml"
         }

@@ -31,8 +31,9 @@ struct Timelinectl: AsyncParsableCommand {
             """,
         version: productBuild,
         subcommands: [
-            CatalogCommand.self, PostCommand.self, OutboxCommand.self, ChangesCommand.self,
-            RegisterCommand.self, WatchCommand.self, PollCommand.self, ExplainCommand.self,
+            CatalogCommand.self, PostCommand.self, OutboxCommand.self, FeedCommand.self,
+            ChangesCommand.self, RegisterCommand.self, WatchCommand.self, PollCommand.self,
+            ExplainCommand.self,
             ShowCommand.self, PreviewCommand.self, ExtensionCommand.self, ReloadCommand.self,
             ResendCommand.self, AttemptsCommand.self, EventsCommand.self, TokenCommand.self,
             KeysCommand.self, ClientsCommand.self, AppCommand.self, ConfigCommand.self,

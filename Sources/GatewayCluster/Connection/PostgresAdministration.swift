@@ -10,20 +10,21 @@ package final class PostgresAdministration {
     ///
     /// - Throws: `PostgresError.connectionLost` when none does.
     package init(_ address: PostgresAddress) throws(PostgresError) {
-        var last: OpaquePointer?
-        var failures: [String] = []
-        for server in address.servers {
-            PQfinish(last)
-            last = server.withCStrings { PQconnectdbParams($0, $1, 0) }
-            if PQstatus(last) == CONNECTION_OK { break }
-            failures.append(PostgresError.connectionLost(of: last).text(of: server))
-        }
-        connection = last
-        guard PQstatus(last) == CONNECTION_OK else {
-            throw .connectionLost(reason: failures.joined(separator: "; "))
-        }
+        connection = try Self.connect(address.servers)
         // Notices such as "already exists, skipping" are no news to anybody.
         PQsetNoticeReceiver(connection, { _, _ in }, nil)
+    }
+
+    /// Connects to the first server that takes writes.
+    static func connect(_ servers: [[String: String]]) throws(PostgresError) -> OpaquePointer {
+        var failures: [String] = []
+        for server in servers {
+            let connection = server.withCStrings { PQconnectdbParams($0, $1, 0) }
+            if let connection, PQstatus(connection) == CONNECTION_OK { return connection }
+            failures.append(PostgresError.connectionLost(of: connection).text(of: server))
+            PQfinish(connection)
+        }
+        throw .connectionLost(reason: failures.joined(separator: "; "))
     }
 
     deinit { PQfinish(connection) }
