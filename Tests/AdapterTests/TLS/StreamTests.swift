@@ -98,7 +98,7 @@ import Testing
         var expected: [UInt8] = []
         var answers: [StreamWrite] = []
         var round = 0
-        while answers.filter({ $0 == .queued }).count < 40, round < 2000 {
+        while try stream.queuedBytes <= 30 * 1500, round < 2000 {
             let bytes = pattern(1500, seed: round)
             answers.append(try stream.send(bytes))
             expected += bytes
@@ -106,10 +106,11 @@ import Testing
         }
         #expect(answers.first == .sent)
         #expect(answers.last == .queued)
-        #expect(try stream.queuedBytes > 30 * 1500)
-        #expect(stream.news.now.isEmpty)
+        // While the kernels' buffers fill, a short queue may drain.
+        let before = stream.news.now
+        #expect(before.allSatisfy { $0 == .drained })
         #expect(try client.read(expected.count) == expected)
-        stream.news.wait { $0 == [.drained] }
+        stream.news.wait { $0 == before + [.drained] }
         #expect(try stream.queuedBytes == 0)
         #expect(try stream.send(pattern(100)) == .sent)
         #expect(try client.read(100) == pattern(100))
