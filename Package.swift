@@ -273,7 +273,7 @@ let package = Package(
                 "CatalogModel", "GatewaySigning", "GatewayTelemetry", "GatewayTestSupport",
                 "TimelineGatewayClient", "TimelineRuntime", "WidgetModel", "WidgetViews",
                 "ferry-tutorial", "lamp-processes", "timeline-gateway", "timelinectl",
-                "widget-examples", "ArgumentParser",
+                "widget-examples", "ArgumentParser", "NIOCore", "NIOHTTP1",
             ]),
         // Whole gateways: what operators do, and in `Hardening` what attackers do.
         .testTarget(

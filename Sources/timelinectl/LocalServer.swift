@@ -34,6 +34,10 @@ struct LocalServer: Sendable {
     let connectionTimeMax: TimeAmount
     /// The limit of a request's body, bytes.
     let bodyBytesMax: Int
+    /// The time that a client has for its request.
+    var requestTimeMax = TimeAmount.seconds(10)
+    /// Refuses a request by its head. Its body is then not kept.
+    var refusal: @Sendable (Request) -> Answer? = { _ in nil }
     let answer: @Sendable (Request) async -> Answer
 
     /// Serves until the task is cancelled. Calls `ready` with the port once it accepts connections.
@@ -68,21 +72,33 @@ struct LocalServer: Sendable {
     private func serve(_ connection: Connection) async {
         // A client that leaves ends its connection with an error, which is ignored.
         try? await connection.executeThenClose { parts, responses in
+            let channel = connection.channel
+            let deadline = channel.eventLoop.scheduleTask(in: requestTimeMax) {
+                channel.close(mode: .all, promise: nil)
+            }
             var request: Request?
+            var refused: Answer?
+            var count = 0
             reading: for try await part in parts {
                 switch part {
-                case .head(let head): request = Request(head: head)
+                case .head(let head):
+                    let begun = Request(head: head)
+                    (request, refused) = (begun, refusal(begun))
                 case .body(let bytes):
-                    request?.body += Array(buffer: bytes)
-                    if let count = request?.body.count, count > bodyBytesMax { break reading }
+                    count += bytes.readableBytes
+                    if count > bodyBytesMax { break reading }
+                    if refused == nil { request?.body += Array(buffer: bytes) }
                 case .end: break reading
                 }
             }
+            deadline.cancel()
             guard let request else { return }
-            let answer =
-                await request.body.count > bodyBytesMax
-                ? Answer(.payloadTooLarge, body: "a body may have at most \(bodyBytesMax) bytes")
-                : self.answer(request)
+            if count > bodyBytesMax, refused == nil {
+                refused = .init(
+                    .payloadTooLarge, body: "a body may have at most \(bodyBytesMax) bytes")
+            }
+            let answer: Answer
+            if let refused { answer = refused } else { answer = await self.answer(request) }
             var headers = answer.headers
             headers.add(name: "Connection", value: "close")
             if answer.status != .noContent {

@@ -43,14 +43,25 @@ struct FeedProcessTests {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let database = try PostgresServer(["wal_level": "logical"])
         let owner = try database.administration()
-        try owner.execute("CREATE TABLE characters (id text PRIMARY KEY, hp int, note text)")
         let printed = try GatewayProcess.timelinectl(["feed", "init", "--mapping", mapping])
+        let slot = try #require(printed.output.range(of: "SELECT pg_create")?.lowerBound)
+        let (publication, creation) = (printed.output[..<slot], printed.output[slot...])
+        // Without the table no slot is made, though psql goes on after errors.
+        #expect(throws: PostgresError.self) { try owner.execute(String(publication)) }
+        try owner.execute(String(creation))
+        #expect(try owner.rows("SELECT FROM pg_replication_slots").isEmpty)
+        try owner.execute(
+            """
+            CREATE TABLE characters (id text PRIMARY KEY, hp int, note text) PARTITION BY HASH (id);
+            CREATE TABLE part PARTITION OF characters FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+            CREATE TABLE unmapped (number int)
+            """)
         // Twice, and not in one transaction.
         for _ in 0..<2 {
-            let slot = try #require(printed.output.range(of: "SELECT pg_create")?.lowerBound)
-            try owner.execute(String(printed.output[..<slot]))
-            try owner.execute(String(printed.output[slot...]))
+            try owner.execute(String(publication))
+            try owner.execute(String(creation))
         }
+        try owner.execute("ALTER PUBLICATION timeline_feed ADD TABLE unmapped")
         func feed() throws -> TestProgram {
             try program([
                 "feed", "run", "--json", "--database",
@@ -81,6 +92,7 @@ struct FeedProcessTests {
             "UPDATE characters SET hp = 2 WHERE id = '1'",
             "BEGIN; DELETE FROM characters; ROLLBACK",
             "UPDATE characters SET id = 'one' WHERE id = '1'",
+            "INSERT INTO unmapped VALUES (1)",
         ] { try owner.execute(sql) }
         try awaitConfirmation()
         for feed in feeds { feed.signal(SIGTERM) }
@@ -88,6 +100,9 @@ struct FeedProcessTests {
             #expect(feed.waitForExit() == .status(0), "\(feed.standardErrorTail)")
         }
         #expect(try sequence("after") == before + 2_500 + 1 + 2 + 1)
+        let complaints = feeds.map(\.standardErrorTail).joined()
+        #expect(complaints.contains(#""public"."unmapped" is published"#), "\(complaints)")
+        #expect(!complaints.contains("FULL"), "\(complaints)")
     }
 
     @Test func aMissingSlotIsNamed() throws {
@@ -124,7 +139,8 @@ struct FeedProcessTests {
         #expect(try post("[\(batch.joined(separator: ","))]") == 204)
         #expect(try sequence("after") == before + 3)
         #expect(try post("{") == 400)
-        #expect(try post(#"{"id": "panda"}"#) == 400)
+        let foreign = try http.request("POST", "/", body: #"{"id": "panda"}"#)
+        #expect(foreign.status == 400 && foreign.text.contains("Nothing of this batch is posted"))
         #expect(try http.request("GET", "/").status == 405)
         let type = [("Content-Type", "text/plain")]
         #expect(try http.request("POST", "/", headers: type, body: "null").status == 415)
@@ -135,5 +151,23 @@ struct FeedProcessTests {
         #expect(refused.status == 503 && refused.header("retry-after") != nil, "\(refused.text)")
         receiver.signal(SIGTERM)
         #expect(receiver.waitForExit() == .status(0), "\(receiver.standardErrorTail)")
+    }
+}
+
+@Suite struct FeedErrorTests {
+    @Test func finalErrorsSayWhatToDo() {
+        for reason in [
+            "FATAL:  must be superuser or replication role to start walsender",
+            "FATAL:  permission denied to start WAL sender",
+        ] {
+            let error = PostgresError.connectionLost(reason: reason)
+            #expect(FeedRunner.isFinal(error))
+            #expect(FeedRunner.text(of: error, slot: "s").contains("ALTER ROLE"))
+        }
+        #expect(!FeedRunner.isFinal(.connectionLost(reason: "Connection refused")))
+        let lost = PostgresError.other(sqlState: "55000", message: "the slot is lost")
+        #expect(FeedRunner.isFinal(lost))
+        #expect(
+            FeedRunner.text(of: lost, slot: "s").contains("SELECT pg_drop_replication_slot('s')"))
     }
 }

@@ -12,20 +12,39 @@ package final class ReplicationConnection {
     // `deinit`.
     private let connection: OpaquePointer
 
-    /// Connects, and starts to stream what the slot's reader has not confirmed.
+    /// Connects. Values have the same texts whatever the login's settings are.
     ///
-    /// - Parameters:
-    ///   - servers: The servers, in the order in which they are tried.
-    ///   - slot: The name of the slot and of the publication, lower-case letters, digits and `_`.
-    package init(_ servers: [[String: String]], slot: String) throws(PostgresError) {
+    /// - Parameter servers: The servers, in the order in which they are tried.
+    package init(_ servers: [[String: String]]) throws(PostgresError) {
         let patience = "\(Self.patienceMilliseconds)"
         connection = try PostgresAdministration.connect(
             servers.map { server in
                 server.merging([
                     "replication": "database", "tcp_user_timeout": patience,
-                    "options": "-c wal_sender_timeout=\(patience) -c tcp_user_timeout=\(patience)",
+                    "options": "-c wal_sender_timeout=\(patience) -c tcp_user_timeout=\(patience)"
+                        + " -c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres"
+                        + " -c extra_float_digits=1",
                 ]) { $1 }
             })
+    }
+
+    deinit { PQfinish(connection) }
+
+    /// Runs one query before the stream starts; returns its rows in text format.
+    package func rows(_ sql: String) throws(PostgresError) -> [PostgresRow] {
+        let result = PQexec(connection, sql)
+        defer { PQclear(result) }
+        guard PQresultStatus(result) == PGRES_TUPLES_OK, let result else {
+            throw PostgresError(result: result)
+        }
+        return (0..<PQntuples(result)).map { PostgresRow(result, row: $0) }
+    }
+
+    /// Starts to stream what the slot's reader has not confirmed.
+    ///
+    /// - Parameter slot: The name of the slot and of the publication, lower-case letters, digits
+    ///   and `_`.
+    package func start(slot: String) throws(PostgresError) {
         let result = PQexec(
             connection,
             """
@@ -35,8 +54,6 @@ package final class ReplicationConnection {
         defer { PQclear(result) }
         guard PQresultStatus(result) == PGRES_COPY_BOTH else { throw PostgresError(result: result) }
     }
-
-    deinit { PQfinish(connection) }
 
     /// Returns the next message; `nil` if none comes in time.
     package func next(within milliseconds: Int64) throws(PostgresError) -> [UInt8]? {

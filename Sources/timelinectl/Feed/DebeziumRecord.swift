@@ -98,7 +98,7 @@ struct DebeziumRecord {
             throw Faults(
                 "\(place).source",
                 "must name `schema` (or `db`) and `table`; of CloudEvents the attributes "
-                    + " iodebeziumschema (or iodebeziumdb) and iodebeziumtable")
+                    + "iodebeziumschema (or iodebeziumdb) and iodebeziumtable")
         }
         (self.schema, self.table, self.position, self.time) = (schema, table, position, time)
     }
@@ -107,8 +107,11 @@ struct DebeziumRecord {
 extension FeedMapping {
     /// Returns the events of records that a connector posts, one or an array of them.
     ///
+    /// - Parameter complain: Is told what is wrong with a table, each time.
     /// - Throws: ``Faults``, each with its place.
-    func events(of records: JSONValue) throws(Faults) -> [DatabaseEvent] {
+    func events(
+        of records: JSONValue, complain: (String) -> Void = { _ in }
+    ) throws(Faults) -> [DatabaseEvent] {
         var faults = Faults()
         var events: [DatabaseEvent] = []
         for (index, value) in (records.arrayValue ?? [records]).enumerated() {
@@ -116,10 +119,26 @@ extension FeedMapping {
                 guard let record = try DebeziumRecord.read(value, at: "[\(index)]") else {
                     continue
                 }
-                for table in mappings(of: record.schema, record.table) {
+                let name = SQL.name(record.schema, record.table)
+                let tables = mappings(of: record.schema, record.table)
+                if tables.isEmpty {
+                    complain(
+                        "\(name) is not in the mapping: its changes are dropped; correct `table` or "
+                            + "`schema` (of MySQL the database), or let the connector leave it out")
+                }
+                for table in tables {
+                    var change = record.change
+                    if case .delete(var row) = change, row[table.id] == JSONValue.null {
+                        // Without REPLICA IDENTITY FULL only the key has values.
+                        row[table.id] = nil
+                        change = .delete(row)
+                        complain(
+                            "\(name): a deleted row has no `\(table.id)`, which counts as one of "
+                                + "every \(table.entity); set REPLICA IDENTITY FULL")
+                    }
                     // A position may be that of several tables.
                     let position = "\(record.position)\(table.quotedName)"
-                    events += table.changes(by: record.change).map {
+                    events += table.changes(by: change).map {
                         DatabaseEvent($0, at: position, time: record.time)
                     }
                 }

@@ -53,8 +53,11 @@ struct FeedCommand: AsyncParsableCommand {
             commandName: "init",
             abstract: "Print the SQL of a publication and a replication slot.",
             discussion: """
-                Nothing is run. Run it as a superuser or the tables' owner, outside a transaction, \
-                and again after a change of the mapping. PostgreSQL 14 or later.
+                Nothing is run. Run it outside a transaction, and again after a change of the \
+                mapping or a new partition, as a superuser or as a role that owns the tables, may \
+                CREATE in the database, and has REPLICATION (on Amazon RDS: rds_replication). \
+                PostgreSQL 14 or later. A table that is in use for 2 s is left as it is, and no \
+                slot made: run it again.
 
                 From then on the server keeps its log until `timelinectl feed run` has posted it. \
                 To end that: SELECT pg_drop_replication_slot('timeline_feed').
@@ -138,7 +141,8 @@ struct FeedCommand: AsyncParsableCommand {
             do throws(PostgresError) {
                 try await runner.run()
             } catch {
-                Terminal.complain("timelinectl: \(FeedRunner.text(of: error))")
+                let text = FeedRunner.text(of: error, slot: slot.slot)
+                Terminal.complain("timelinectl: \(text)")
                 throw ExitStatus.refused
             }
         }
@@ -152,7 +156,7 @@ struct FeedCommand: AsyncParsableCommand {
                 Accepts POST of records of Debezium in JSON, one or an array of them, with or \
                 without schemas, or as CloudEvents. Answers 204 when the gateway has accepted what \
                 they change, 503 when they have to be posted again, and 400 for what is no record \
-                of Debezium. Rows of a snapshot are no changes. What the gateway refuses for good \
+                of Debezium; then nothing of the request is posted. Rows of a snapshot are no changes. What the gateway refuses for good \
                 is printed and dropped.
 
                 Plain HTTP. With TIMELINE_FEED_TOKEN, requests must have it as bearer token; \
@@ -188,8 +192,8 @@ struct FeedCommand: AsyncParsableCommand {
                 service: GatewayService(
                     connection: try options.connection(), app: try app.required()))
             let server = LocalServer(
-                connectionTimeMax: .seconds(120), bodyBytesMax: Terminal.inputBytesMax
-            ) { await receiver.answer(to: $0) }
+                connectionTimeMax: .seconds(120), bodyBytesMax: Terminal.inputBytesMax,
+                refusal: { receiver.refusal(of: $0) }, answer: { await receiver.answer(to: $0) })
             let form = options.form
             do {
                 try await withThrowingTaskGroup(of: Void.self) { group in

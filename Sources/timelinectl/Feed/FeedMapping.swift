@@ -79,21 +79,43 @@ struct FeedMapping: Sendable {
         var names: [String] = []
         for name in tables.map(\.quotedName) where !names.contains(name) { names.append(name) }
         let publication = SQL.identifier(slot)
+        let calls = names.map { "CALL pg_temp.log_rows(\(SQL.literal($0)));" }
+            .joined(separator: "\n")
         return """
             -- Not in one transaction: the slot has to begin after the publication. wal_level must be
             -- logical. The login of the feed needs: ALTER ROLE feed REPLICATION
+            SET lock_timeout = '2s';
+            -- The log then has the row before each change, which says what changed. Without it, an
+            -- update of any column counts as one of all.
+            CREATE OR REPLACE PROCEDURE pg_temp.log_rows(root regclass) LANGUAGE plpgsql AS $feed$
+            DECLARE
+              one regclass;
+            BEGIN
+              FOR one IN SELECT oid FROM pg_class
+                WHERE (oid = root OR oid IN (SELECT relid FROM pg_partition_tree(root)))
+                  AND relreplident <> 'f' AND relkind IN ('r', 'p')
+              LOOP
+                EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', one);
+              END LOOP;
+            END $feed$;
+            \(calls)
             DO $feed$ BEGIN
+              -- Again, and with no publication where one fails: it would stop writes to a table
+              -- without a key.
+            \(calls)
               IF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = '\(slot)') THEN
                 CREATE PUBLICATION \(publication) WITH (publish_via_partition_root = true);
               END IF;
-            END $feed$;
-            ALTER PUBLICATION \(publication) SET TABLE
+              ALTER PUBLICATION \(publication) SET TABLE
               \(names.joined(separator: ",\n  "));
-            -- The log then has the row before each change, which says what changed. Without it, an
-            -- update of any column counts as one of all.
-            \(names.map { "ALTER TABLE \($0) REPLICA IDENTITY FULL;" }.joined(separator: "\n"))
+              PERFORM set_config('timeline_feed.publication', '\(slot)', false);
+            END $feed$;
+            -- A slot waits for the transactions of now.
+            RESET lock_timeout;
             SELECT pg_create_logical_replication_slot('\(slot)', 'pgoutput')
-              WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = '\(slot)');
+              WHERE current_setting('timeline_feed.publication', true) = '\(slot)' AND NOT EXISTS (
+                SELECT FROM pg_replication_slots WHERE slot_name = '\(slot)'
+                  AND database = current_database() AND wal_status IS DISTINCT FROM 'lost');
             """
     }
 }

@@ -26,17 +26,20 @@ actor FeedReceiver {
     }
 
     func answer(to request: LocalServer.Request) async -> LocalServer.Answer {
-        if let refusal = refusal(of: request) { return refusal }
         var events: [DatabaseEvent]
         do {
             // The value of a tombstone may be posted as nothing.
             let isEmpty = request.body.isEmpty
-            events = try mapping.events(of: isEmpty ? .null : JSONValue(parsing: request.body))
+            let records: JSONValue = try isEmpty ? .null : JSONValue(parsing: request.body)
+            events = try mapping.events(of: records) { report.complain($0) }
         } catch {
-            Terminal.complain("timelinectl: refused records: \(error)")
-            return .init(.badRequest, body: "\(error)\n")
+            let text =
+                "\(error). Nothing of this batch is posted; a connector repeats it until that is "
+                + "mended"
+            Terminal.complain("timelinectl: refused records: \(text)")
+            return .init(.badRequest, body: "\(text)\n")
         }
-        var poster = EventPoster(service: service)
+        var poster = EventPoster(service: service, until: report.interruption)
         var failed: (failure: GatewayFailure, wait: Duration)?
         while !events.isEmpty, failed == nil { failed = await poster.post(&events) }
         report.figures.add(poster.takeFigures())
@@ -49,7 +52,7 @@ actor FeedReceiver {
     }
 
     /// Returns the refusal of a request that a page of a browser may have made, or a stranger.
-    private func refusal(of request: LocalServer.Request) -> LocalServer.Answer? {
+    nonisolated func refusal(of request: LocalServer.Request) -> LocalServer.Answer? {
         let headers = request.head.headers
         if let token {
             let stated = headers.first(name: "Authorization")?.split(separator: " ") ?? []

@@ -18,8 +18,8 @@ struct FeedRunner {
         service: GatewayService
     ) {
         (self.address, self.mapping, self.slot) = (address, mapping, slot)
-        poster = EventPoster(service: service)
         report = PostingReport(form: form)
+        poster = EventPoster(service: service, until: report.interruption)
     }
 
     /// - Throws: An error that a person has to mend. Others pass: it connects again.
@@ -27,12 +27,15 @@ struct FeedRunner {
         var attempt = 0
         while !report.isInterrupted {
             do throws(PostgresError) {
-                try await follow(
-                    ReplicationConnection(address.servers(at: attempt), slot: slot))
+                let connection = try ReplicationConnection(address.servers(at: attempt))
+                let database = try FeedDatabase(connection, publication: slot)
+                for complaint in database.complaints(of: mapping) { report.complain(complaint) }
+                try connection.start(slot: slot)
+                try await follow(connection, LogicalFeed(mapping, database))
             } catch {
                 guard !Self.isFinal(error) else { throw error }
                 attempt += 1
-                report.fail(Self.text(of: error))
+                report.fail(Self.text(of: error, slot: slot))
                 await report.pause(.seconds(1))
             }
         }
@@ -41,32 +44,40 @@ struct FeedRunner {
     }
 
     /// Whether the slot or the publication is missing, was given up, or may not be used.
-    private static func isFinal(_ error: PostgresError) -> Bool {
+    static func isFinal(_ error: PostgresError) -> Bool {
         switch error {
         case .schema: true
         case .other(let state, _): ["42704", "55000"].contains(state)
-        case .fenced, .connectionLost, .deadline, .warned, .unexpectedAnswer: false
+        // A refused connection has only a text. Servers in other languages are tried again.
+        case .connectionLost(let reason):
+            reason.contains("start walsender") || reason.contains("start WAL sender")
+        case .fenced, .deadline, .warned, .unexpectedAnswer: false
         }
     }
 
-    static func text(of error: PostgresError) -> String {
+    static func text(of error: PostgresError, slot: String) -> String {
         // The error's own advice is for the database of a cluster.
         switch error {
-        case .schema: "database: the login may not read the slot: ALTER ROLE … REPLICATION"
+        case .schema,
+            .connectionLost where isFinal(error):
+            "database: the login may not read a slot: ALTER ROLE … REPLICATION; on Amazon RDS: "
+                + "GRANT rds_replication TO …"
         case _ where isFinal(error):
-            "database: \(error); run what `timelinectl feed init` prints. If the slot is new, "
-                + "changes since the last one are lost: `timelinectl reload --all`"
+            "database: \(error). If the slot \(slot) is that of another database or app, choose "
+                + "another --slot. Otherwise, if there is one: SELECT pg_drop_replication_slot("
+                + "'\(slot)'). Then run what `timelinectl feed init` prints, and `timelinectl reload "
+                + "--all`, as changes meanwhile are lost"
         default: "database: \(error)"
         }
     }
 
     private mutating func follow(
-        _ connection: ReplicationConnection
+        _ connection: ReplicationConnection, _ feed: LogicalFeed
     ) async throws(PostgresError) {
-        var feed = LogicalFeed(mapping)
+        var feed = feed
         var (confirmed, confirmedAt) = (UInt64(0), ContinuousClock.now)
         while !report.isInterrupted {
-            let wantsReply = try Self.read(from: connection, into: &feed)
+            let wantsReply = try read(from: connection, into: &feed)
             while !feed.events.isEmpty, !report.isInterrupted {
                 if let (failure, wait) = await poster.post(&feed.events) {
                     report.fail(Terminal.line(of: failure))
@@ -93,7 +104,7 @@ struct FeedRunner {
     /// mapped table.
     ///
     /// - Returns: Whether the server asks for a status.
-    private static func read(
+    private mutating func read(
         from connection: ReplicationConnection, into feed: inout LogicalFeed
     ) throws(PostgresError) -> Bool {
         var wait: Int64 = 1_000
@@ -102,9 +113,7 @@ struct FeedRunner {
             let bytes = try connection.next(within: wait)
         {
             let message = try ReplicationMessage(bytes)
-            for complaint in try feed.receive(message) {
-                Terminal.complain("timelinectl: \(complaint)")
-            }
+            for complaint in try feed.receive(message) { report.complain(complaint) }
             if case .keepalive(position: _, wantsReply: true) = message { return true }
             wait = 0
         }

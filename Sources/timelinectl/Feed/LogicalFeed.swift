@@ -16,12 +16,15 @@ struct LogicalFeed {
     /// The position up to which the server may forget, once no event is left.
     private(set) var position: UInt64 = 0
     private let mapping: FeedMapping
+    private let database: FeedDatabase
     private var relations: [UInt32: (relation: LogicalRelation, tables: [TableMapping])] = [:]
     private var transaction: (commit: UInt64, time: Int64, text: String)?
     /// The number of messages about rows in the transaction, which is the same each time.
     private var count = 0
 
-    init(_ mapping: FeedMapping) { self.mapping = mapping }
+    init(_ mapping: FeedMapping, _ database: FeedDatabase) {
+        (self.mapping, self.database) = (mapping, database)
+    }
 
     /// - Returns: What is wrong with a table, for people.
     mutating func receive(_ message: ReplicationMessage) throws(PostgresError) -> [String] {
@@ -35,22 +38,34 @@ struct LogicalFeed {
         case .change(.commit(let end)):
             position = max(position, end)
             transaction = nil
-        case .change(.relation(let relation)):
-            let tables = mapping.mappings(of: relation.schema, relation.table)
+        case .change(.relation(var relation)):
+            relation.replaceTypes(database.types)
+            if database.partial.contains(relation.quotedName) { relation.distrustIdentity() }
+            let tables = mapping.mappings(of: relation.schema, relation.table).map {
+                $0.reading(relation)
+            }
             relations[relation.number] = (relation, tables)
             return complaints(of: relation, tables)
         case .change(.insert(let number, let values)):
             let relation = try relation(number)
-            add(.insert(try relation.row(values)), of: number)
+            return add(.insert(try relation.row(values)), of: number)
         case .change(.update(let number, let old, let values)):
+            var complaints: [String] = []
+            if old == nil, try self.relation(number).isIdentityFull {
+                // A partition that was added since.
+                relations[number]?.relation.distrustIdentity()
+                complaints = try self.complaints(
+                    of: self.relation(number), relations[number]?.tables ?? [])
+            }
             let relation = try relation(number)
             let before = try relation.row(old, before: values)
-            add(.update(from: before, to: try relation.row(values)), of: number)
+            return complaints
+                + add(.update(from: before, to: try relation.row(values)), of: number)
         case .change(.delete(let number, let old)):
             let relation = try relation(number)
-            add(.delete(try relation.row(old, before: [])), of: number)
+            return add(.delete(try relation.row(old, before: [])), of: number)
         case .change(.truncate(let numbers)):
-            for number in numbers { add(.truncate, of: number) }
+            return numbers.reduce(into: []) { $0 += add(.truncate, of: $1) }
         case .change(.other): break
         }
         return []
@@ -61,30 +76,71 @@ struct LogicalFeed {
         return relation
     }
 
-    private mutating func add(_ change: RowChange, of number: UInt32) {
-        guard let transaction else { return }
+    /// - Returns: A complaint where the table is not mapped: the message about a relation may be
+    ///   one about a partition, whose changes are those of the whole table.
+    private mutating func add(_ change: RowChange, of number: UInt32) -> [String] {
+        guard let transaction, let (relation, tables) = relations[number] else { return [] }
         count += 1
         let position = "\(transaction.commit)-\(count)-\(transaction.time)"
-        for table in relations[number]?.tables ?? [] {
+        for table in tables {
             for change in table.changes(by: change) {
                 events.append(DatabaseEvent(change, at: position, time: transaction.text))
             }
         }
+        guard tables.isEmpty else { return [] }
+        return [
+            "\(relation.quotedName) is published, but the mapping has no such table: its changes are "
+                + "dropped; name it in the mapping, and run what `timelinectl feed init` prints"
+        ]
     }
 
     private func complaints(of relation: LogicalRelation, _ tables: [TableMapping]) -> [String] {
         let names = relation.columns.map(\.name)
         var complaints = tables.flatMap(\.columns).filter { !names.contains($0) }.map {
-            "\(relation.table) has no column `\($0)`: each update counts as one of it; correct the "
-                + "mapping"
+            "\(relation.table) has no column `\($0)` in the log: each update counts as one of it; "
+                + "correct the mapping. A generated column is not in the log: name the columns that "
+                + "it is made of"
+        }
+        for table in tables {
+            for attribute in table.attributes where attribute.form == .unknown {
+                complaints.append(
+                    "\(relation.table).\(attribute.column) has a type whose text may differ from "
+                        + "that in a rule: a change reloads widgets of every value")
+            }
         }
         if !tables.isEmpty, !relation.isIdentityFull {
             complaints.append(
-                "\(relation.table) has not REPLICA IDENTITY FULL: an update of any column counts "
-                    + "as one of all, and the entity that a part leaves is not announced; run what "
-                    + "`timelinectl feed init` prints")
+                "\(relation.table), or a partition of it, has not REPLICA IDENTITY FULL: an update "
+                    + "of any column counts as one of all, and the entity that a part leaves is not "
+                    + "announced; run what `timelinectl feed init` prints, and `feed run` again")
         }
         return complaints
+    }
+}
+
+extension LogicalRelation {
+    var quotedName: String { SQL.name(schema, table) }
+}
+
+extension TableMapping {
+    /// Returns a mapping that reads values of this table's types as `to_jsonb` and `::text` write
+    /// them, which the outbox's trigger uses.
+    fileprivate func reading(_ relation: LogicalRelation) -> Self {
+        func type(_ name: String) -> UInt32 {
+            relation.columns.first { $0.name.hasSameBytes(as: name) }?.type ?? 25
+        }
+        var table = self
+        if type(id) == 1042 { table.idForm = .padded }
+        for index in attributes.indices {
+            table.attributes[index].form =
+                switch type(attributes[index].column) {
+                // Booleans, integers, texts, `date`, `uuid`; then `real`, `double` and `numeric`.
+                case 16, 18...21, 23, 25, 26, 1042, 1043, 1082, 2950: .same
+                case 700, 701, 1700: .number
+                default: .unknown
+                }
+        }
+        return table
     }
 }
 

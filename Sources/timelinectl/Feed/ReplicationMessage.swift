@@ -109,17 +109,18 @@ enum LogicalMessage: Equatable {
 struct LogicalRelation: Equatable {
     struct Column: Equatable {
         let name: String
-        let isKey: Bool
-        let isBoolean: Bool
-    }
+        fileprivate(set) var isKey: Bool
+        /// The number of its type.
+        fileprivate(set) var type: UInt32
 
-    private static let booleanType: UInt32 = 16
+        var isBoolean: Bool { type == 16 }
+    }
 
     let number: UInt32
     let schema: String
     let table: String
-    let isIdentityFull: Bool
-    let columns: [Column]
+    private(set) var isIdentityFull: Bool
+    private(set) var columns: [Column]
 
     fileprivate init(_ reader: inout MessageReader) throws(PostgresError) {
         number = try reader.integer(UInt32.self)
@@ -134,17 +135,32 @@ struct LogicalRelation: Equatable {
             let type = try reader.integer(UInt32.self)
             // The type's modifier.
             try reader.skip(4)
-            columns.append(
-                Column(name: name, isKey: isKey, isBoolean: type == Self.booleanType))
+            columns.append(Column(name: name, isKey: isKey, type: type))
         }
         self.columns = columns
     }
 
+    /// Replaces types of the database by those that PostgreSQL brings, where values have the same
+    /// texts.
+    mutating func replaceTypes(_ types: [UInt32: UInt32]) {
+        for index in columns.indices {
+            columns[index].type = types[columns[index].type] ?? columns[index].type
+        }
+    }
+
+    /// Trusts no row before a change: a partition logs less than the table says.
+    mutating func distrustIdentity() {
+        isIdentityFull = false
+        for index in columns.indices { columns[index].isKey = false }
+    }
+
     /// Returns a row by the names of its columns.
     ///
-    /// - Parameter keyOnly: Whether to leave out, as unknown, what is not in the key.
+    /// - Parameters:
+    ///   - keyOnly: Whether to leave out, as unknown, what is not in the key.
+    ///   - knowsNull: Whether NULL is a value; otherwise it is left out, too.
     func row(
-        _ values: [LogicalMessage.Value], keyOnly: Bool = false
+        _ values: [LogicalMessage.Value], keyOnly: Bool = false, knowsNull: Bool = true
     ) throws(PostgresError) -> JSONObject {
         guard values.count == columns.count else {
             throw MessageReader.fault("has \(values.count) of \(columns.count) columns")
@@ -152,7 +168,7 @@ struct LogicalRelation: Equatable {
         var row = JSONObject()
         for (column, value) in zip(columns, values) where column.isKey || !keyOnly {
             switch value {
-            case .null: row[column.name] = .null
+            case .null: if knowsNull { row[column.name] = .null }
             case .unchanged: row[column.name] = RowChange.unchanged
             case .text(let text):
                 row[column.name] = column.isBoolean ? .bool(text == "t") : .string(text)
@@ -166,8 +182,9 @@ struct LogicalRelation: Equatable {
         _ old: LogicalMessage.OldRow?, before new: [LogicalMessage.Value]
     ) throws(PostgresError) -> JSONObject {
         switch old {
-        case .whole(let values)?: try row(values)
-        case .key(let values)?: try row(values, keyOnly: true)
+        // No column of a key is NULL.
+        case .whole(let values)?: try row(values, knowsNull: isIdentityFull)
+        case .key(let values)?: try row(values, knowsNull: false)
         case nil: try row(new, keyOnly: true)
         }
     }

@@ -50,7 +50,7 @@ extension TableMapping {
     ) -> [Change] {
         let id = Self.known(row, id)
         if case .null? = id { return [] }
-        let text = id.flatMap { ParameterValue.text(of: $0) }
+        let text = id.flatMap { idForm.text(of: $0) }
         return [
             Change(
                 entity: entity, id: text, operation: operation, properties: properties,
@@ -84,7 +84,7 @@ extension TableMapping {
         var values: [String: [String]] = [:]
         for attribute in attributes {
             let texts = rows.compactMap { row in
-                Self.known(row, attribute.column).flatMap { ParameterValue.text(of: $0) }
+                Self.known(row, attribute.column).flatMap { attribute.form.text(of: $0) }
             }
             if texts.count == rows.count { values[attribute.name] = Self.unique(texts) }
         }

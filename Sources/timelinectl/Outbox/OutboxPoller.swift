@@ -42,7 +42,9 @@ struct OutboxPoller {
             }
             var failure: GatewayFailure?
             do throws(GatewayFailure) {
-                report.figures.count(try await service.post(rows.map(\.event)))
+                let interruption = report.interruption
+                report.figures.count(
+                    try await service.post(rows.map(\.event)) { interruption.hasCome })
             } catch {
                 failure = error
             }

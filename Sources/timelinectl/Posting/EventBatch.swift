@@ -115,8 +115,28 @@ struct EventBatch {
 }
 
 extension GatewayService {
-    /// Posts events as one batch, of which the gateway accepts all or none.
-    func post(_ events: [DatabaseEvent]) async throws(GatewayFailure) -> ChangesTaken {
+    /// Posts events as one batch, of which the gateway accepts all or none. Gives up 3 s after the
+    /// end is asked for.
+    func post(
+        _ events: [DatabaseEvent], until isOver: @escaping @Sendable () -> Bool
+    ) async throws(GatewayFailure) -> ChangesTaken {
+        let post = Task { () async -> Result<ChangesTaken, GatewayFailure> in
+            do throws(GatewayFailure) {
+                return .success(try await self.post(events))
+            } catch {
+                return .failure(error)
+            }
+        }
+        let watch = Task {
+            while !isOver() { try await Task.sleep(for: .milliseconds(200)) }
+            try await Task.sleep(for: .seconds(3))
+            post.cancel()
+        }
+        defer { watch.cancel() }
+        return try await post.value.get()
+    }
+
+    private func post(_ events: [DatabaseEvent]) async throws(GatewayFailure) -> ChangesTaken {
         let answer = try await document(
             "POST", "\(base)/changes", body: DatabaseEvent.batch(events),
             contentType: "application/cloudevents-batch+json")

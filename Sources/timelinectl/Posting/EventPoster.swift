@@ -3,10 +3,13 @@ import TimelineRuntime
 /// Posts events in batches, and drops those that the gateway refuses for good.
 struct EventPoster {
     let service: GatewayService
+    let interruption: Interruption
     private(set) var figures = PostingFigures()
     private var batch = EventBatch()
 
-    init(service: GatewayService) { self.service = service }
+    init(service: GatewayService, until interruption: Interruption) {
+        (self.service, self.interruption) = (service, interruption)
+    }
 
     /// Posts the first events, and removes those that are done.
     ///
@@ -17,7 +20,8 @@ struct EventPoster {
         let posted = Array(events.prefix(batch.size))
         var failure: GatewayFailure?
         do throws(GatewayFailure) {
-            figures.count(try await service.post(posted))
+            let interruption = interruption
+            figures.count(try await service.post(posted) { interruption.hasCome })
         } catch {
             failure = error
         }

@@ -31,9 +31,10 @@ struct PostingReport {
     /// The numbers since the last line.
     var figures = PostingFigures()
     private let form: OutputForm
-    private let interruption = Interruption()
+    let interruption = Interruption()
     private var reported: ContinuousClock.Instant?
     private var complained: ContinuousClock.Instant?
+    private var complaints: Set<String> = []
 
     init(form: OutputForm) { self.form = form }
 
@@ -52,8 +53,13 @@ struct PostingReport {
         last.map { ContinuousClock.now >= $0 + .seconds(60) } ?? true
     }
 
+    /// Prints what is wrong with a table, once.
+    mutating func complain(_ text: String) {
+        if complaints.insert(text).inserted { Terminal.complain("timelinectl: \(text)") }
+    }
+
     mutating func fail(_ text: String) {
-        guard Self.isDue(after: complained) else { return }
+        guard Self.isDue(after: complained), !isInterrupted else { return }
         complained = .now
         Terminal.complain("timelinectl: \(text); it is tried again")
     }

@@ -1,6 +1,10 @@
 import CatalogModel
 import GatewayTestSupport
+import Glibc
+import NIOCore
+import NIOHTTP1
 import Testing
+import TimelineGatewayClient
 import WidgetModel
 
 @testable import timelinectl
@@ -63,10 +67,10 @@ private struct Bytes {
         change("C").then(UInt8(0), end - 1, end, Int64(0))
     }
 
-    /// A table with a key, a text, a boolean.
-    static func relation(_ identity: String) -> Self {
+    /// A table with a key, a text, and a boolean or another type.
+    static func relation(_ identity: String, late type: UInt32 = 16) -> Self {
         var bytes = change("R").then(UInt32(9), "public\0trains\0", identity, UInt16(3))
-        let columns: [(name: String, type: UInt32)] = [("id", 23), ("delay", 25), ("late", 16)]
+        let columns: [(name: String, type: UInt32)] = [("id", 23), ("delay", 25), ("late", type)]
         for (place, column) in columns.enumerated() {
             let isKey: UInt8 = place == 0 || identity == "f" ? 1 : 0
             bytes = bytes.then(isKey, column.name + "\0", column.type, Int32(-1))
@@ -91,8 +95,17 @@ private struct Bytes {
           - { table: trains, entity: Train, properties: [delay, late=isLate], attributes: [late] }
         """
 
-    private func feed(_ mapping: String = Self.mapping) throws -> LogicalFeed {
-        LogicalFeed(try FeedMapping(JSONValue(yaml: mapping)))
+    private func feed(
+        _ mapping: String = Self.mapping, _ database: FeedDatabase = FeedDatabase()
+    ) throws -> LogicalFeed {
+        LogicalFeed(try FeedMapping(JSONValue(yaml: mapping)), database)
+    }
+
+    /// Returns the complaints about messages.
+    private func receive(_ messages: [Bytes], _ feed: inout LogicalFeed) throws -> [String] {
+        var complaints: [String] = []
+        for bytes in messages { complaints += try feed.receive(ReplicationMessage(bytes.bytes)) }
+        return complaints
     }
 
     /// Returns the changes of a feed's events, and leaves none.
@@ -233,6 +246,119 @@ private struct Bytes {
         #expect(
             try takeChanges(&feed) == [Change(entity: "Train", properties: ["track"])])
     }
+
+    @Test func aPartitionMayLogLessThanItsTable() throws {
+        let update = Bytes.row("U").row("N", ["1", "5", "t"])
+        let gone = Bytes.row("D").row("O", ["1", nil, nil])
+        var feed = try feed()
+        let complaints = try receive([.relation("f"), .begin(1), update, update], &feed)
+        #expect(complaints.count == 1 && complaints[0].contains("a partition"), "\(complaints)")
+        #expect(
+            try takeChanges(&feed) == Array(repeating: Change(entity: "Train", id: "1"), count: 2))
+        // One that is known when the feed connects. What is not in its key may be any value.
+        var database = FeedDatabase()
+        database.partial = [#""public"."trains""#]
+        feed = try self.feed(
+            "tables: [{ table: trains, entity: Line, id: delay, part: true }]", database)
+        let known = try receive([.relation("f"), .begin(1), gone], &feed)
+        #expect(known.count == 1 && known[0].contains("a partition"), "\(known)")
+        #expect(try takeChanges(&feed) == [Change(entity: "Line")])
+    }
+
+    @Test func whatIsNotMappedOrNotPublishedIsNamed() throws {
+        let mapping = "tables: [{ table: trams, entity: Tram }]"
+        var feed = try feed(mapping)
+        let insert = Bytes.row("I").row("N", ["1", "5", "t"])
+        // The server describes partitions, too, whose changes are those of their table.
+        let none = try receive([.relation("f"), .begin(1)], &feed)
+        #expect(none.isEmpty, "\(none)")
+        for message in [insert, .truncation(9)] {
+            let complaints = try receive([message], &feed)
+            #expect(complaints.count == 1, "\(complaints)")
+            #expect(complaints.first?.hasPrefix(#""public"."trains" is published"#) == true)
+        }
+        var database = FeedDatabase()
+        let complaints = try database.complaints(of: FeedMapping(JSONValue(yaml: mapping)))
+        #expect(complaints.count == 1 && complaints[0].contains("not published"), "\(complaints)")
+        database.published = [#""public"."trams""#]
+        #expect(try database.complaints(of: FeedMapping(JSONValue(yaml: mapping))).isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (16, "t", "true"), (23, "5", "5"), (1042, "a ", "a "), (1700, "1.50", "1.5"),
+            (701, "1e+20", "1e+20"), (1700, "NaN", "NaN"), (90_000, "t", "true"),
+            (90_001, "t", nil),
+            (1009, "{a,b}", nil), (1184, "2026-01-01 00:00:00+00", nil), (3802, "\"a\"", nil),
+        ] as [(UInt32, String, String?)])
+    func attributesHaveTheTextsOfAnOutbox(type: UInt32, text: String, expected: String?) throws {
+        var database = FeedDatabase()
+        database.types = [90_000: 16]
+        var feed = try feed(Self.mapping, database)
+        let insert = Bytes.row("I").row("N", ["1", "5", text])
+        let complaints = try receive([.relation("f", late: type), .begin(1), insert], &feed)
+        #expect(complaints.count == (expected == nil ? 1 : 0), "\(complaints)")
+        let attributes = try takeChanges(&feed).map(\.attributes)
+        #expect(attributes == [expected.map { ["late": [$0]] } ?? [:]])
+    }
+
+    @Test func anIdHasNoPadding() throws {
+        var feed = try feed("tables: [{ table: trains, entity: Train, id: late }]")
+        let insert = Bytes.row("I").row("N", ["1", "5", "a b  "])
+        _ = try receive([.relation("f", late: 1042), .begin(1), insert], &feed)
+        #expect(try takeChanges(&feed).map(\.id) == ["a b"])
+    }
+
+    // MARK: Posting
+
+    /// A gateway that never answers.
+    private struct SilentConnection: GatewayConnection {
+        func send(_: GatewayRequest) async throws(ConnectionError) -> GatewayResponse {
+            try? await Task.sleep(for: .seconds(600))
+            throw ConnectionError(.cancelled, "cancelled")
+        }
+
+        func stream(_: GatewayRequest) async throws(ConnectionError) -> GatewayStream {
+            throw ConnectionError(.cancelled, "no streams")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aPostEndsWhenTheEndIsAskedFor() async {
+        let service = GatewayService(connection: SilentConnection(), app: "com.railway")
+        await #expect(throws: GatewayFailure.self) { try await service.post([]) { true } }
+    }
+
+    @Test(.timeLimit(.minutes(2))) func silentConnectionsAreClosed() async throws {
+        let server = LocalServer(
+            connectionTimeMax: .seconds(600), bodyBytesMax: 100,
+            requestTimeMax: .milliseconds(200),
+            refusal: { request in
+                request.head.method == .POST ? nil : LocalServer.Answer(.methodNotAllowed)
+            },
+            answer: { request in
+                LocalServer.Answer(.ok, body: String(decoding: request.body, as: UTF8.self))
+            })
+        let (ports, announced) = AsyncStream.makeStream(of: Int.self)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await server.run(host: "127.0.0.1", port: 0) { announced.yield($0) }
+            }
+            let port = try #require(await ports.first { _ in true })
+            // As many as are served at once.
+            let silent = (0..<16).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0) }
+            defer { for descriptor in silent { close(descriptor) } }
+            for descriptor in silent {
+                let address = sockaddr_in(loopback: 1, port: UInt16(port))
+                #expect(address.withSockaddr { connect(descriptor, $0, $1) } == 0)
+            }
+            let http = TestHTTP(url: "http://127.0.0.1:\(port)", ca: "/dev/null")
+            #expect(try await http.send("POST", "/", body: "text").text == "text")
+            #expect(try await http.send("PUT", "/", body: "text").status == 405)
+            group.cancelAll()
+        }
+    }
+
+    // MARK: Rows
 
     @Test func aRowMayBeAPartOrEveryColumnCounts() throws {
         let part = TableMapping(
@@ -432,6 +558,26 @@ private struct Bytes {
         #expect(changed == [Change(entity: "Train", id: "1").json.serialized])
         let truncated = try events(Self.record("t")).map(\.change)
         #expect(truncated == [Change(entity: "Train", operation: .delete).json.serialized])
+    }
+
+    @Test func recordsThatSayTooLittleAreNamed() throws {
+        func read(_ mapping: String, _ record: String) throws -> ([DatabaseEvent], [String]) {
+            var complaints: [String] = []
+            let events = try FeedMapping(JSONValue(yaml: mapping)).events(
+                of: JSONValue(parsing: record)
+            ) { complaints.append($0) }
+            return (events, complaints)
+        }
+        // Without REPLICA IDENTITY FULL only the key is known of a deleted row.
+        let (events, complaints) = try read(
+            "tables: [{ table: trains, entity: Line, id: line, part: true }]",
+            Self.record("d", before: #"{"id": 1, "line": null}"#))
+        #expect(events.map(\.change) == [Change(entity: "Line").json.serialized])
+        #expect(complaints.count == 1 && complaints[0].contains("`line`"), "\(complaints)")
+        let (none, unmapped) = try read(
+            "tables: [{ table: trams, entity: Tram }]", Self.record("c", after: Self.row))
+        #expect(none.isEmpty)
+        #expect(unmapped.count == 1 && unmapped[0].contains(#""public"."trains""#), "\(unmapped)")
     }
 
     @Test(arguments: [
