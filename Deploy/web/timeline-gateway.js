@@ -67,7 +67,8 @@ export class Backoff {
   /** Returns the milliseconds to wait after one more failure. */
   next(retryAfter = 0) {
     const bound = Math.min(60_000, this.first * 2 ** Math.min(this.failures++, 16));
-    return retryAfter * 1000 + this.#random() * bound;
+    // Longer timers end at once.
+    return Math.min(2 ** 31 - 1, retryAfter * 1000 + this.#random() * bound);
   }
 
   succeeded() {
@@ -165,6 +166,11 @@ export function concerned(claims, widgets) {
       Object.entries(entry.parameters ?? {}).every(([name, listed]) => fits(listed, parameters[name]))));
 }
 
+// The gateway writes some numbers differently than JavaScript: it gets texts.
+const text = (value) => (["number", "boolean"].includes(typeof value) ? String(value) : value);
+const withTexts = ({ parameters, ...widget }) => ({ ...widget, parameters: parameters && Object.fromEntries(
+  Object.entries(parameters).map(([key, value]) => [key, Array.isArray(value) ? value.map(text) : text(value)])) });
+
 /** Registers a page's widgets, and has those rebuilt that became stale, until it is stopped. */
 export class TimelineClient {
   #options;
@@ -177,24 +183,29 @@ export class TimelineClient {
   #wasRefused = false;
   #serverAhead = 0;
   #lastByte = 0;
+  /** The signal of the last run; that of the one now, which may still be ending; and its end. */
+  #asked;
   #signal;
+  #ended = Promise.resolve();
   #wake = () => {};
-  /** The milliseconds that each widget took, of those to acknowledge. */
-  #rebuilt = new Map();
 
   /**
-   * - `url`, `app`, `client`: of the gateway and of this installation (a random id that the page keeps).
+   * - `url`, `app`, `client`: of the gateway and of this installation (a random id that the page keeps). Only
+   *   one page at a time may use an id: another one with it waits where the browser has Web Locks.
    * - `token({ again })`: returns a client token for each stream; `again` says that the last one was refused.
-   * - `registration`: as the gateway takes it, with `widgets`.
-   * - `rebuild(widgets, claims)`: fetches and shows what these widgets show. When it throws, the same
-   *   widgets come again. `claims` is `null` when all are built for the first time.
+   * - `registration`: as the gateway takes it, with `widgets`; nothing else that becomes stale.
+   * - `rebuild(widgets, isFirst)`: fetches and shows what these widgets show. When it throws, the same
+   *   widgets come again. `isFirst` says that all are built for the first time.
    * - `issuer`: the gateway's public URL, if `url` is not.
-   * - `storage`: where the cursor is kept, `localStorage` by default; a page that does not keep there what
-   *   its widgets show, too, says `null`, and builds everything each time it is opened.
+   * - `storage`: where the cursor is kept, `localStorage` for a page that keeps there what its widgets show,
+   *   too. By default the cursor is not kept, and everything is built each time the page is opened.
    * - `onState(state, error)`: `registering`, `open`, `waiting` or `stopped`, for the page to show.
    */
   constructor(options) {
-    const { url, app, client } = options;
+    const { url, app, client, registration, storage } = options;
+    if (!Array.isArray(registration?.widgets)) throw new TypeError("registration.widgets must be a list");
+    const other = ["activities", "activityStarts", "controls", "recommendations"].find((name) => registration[name]);
+    if (other) throw new TypeError(`registration.${other} must be left out: only widgets are rebuilt`);
     this.#options = { issuer: url, silence: 45_000, onState() {}, ...options };
     this.path = `${url}/v1/apps/${app}/clients/${client}`;
     this.#verifier = new NotificationVerifier({
@@ -203,9 +214,7 @@ export class TimelineClient {
     });
     this.name = `timeline-gateway ${app} ${client}`;
     try {
-      // A browser may forbid even to look at it.
-      if (options.storage === undefined) this.#options.storage = globalThis.localStorage;
-      this.#stored = JSON.parse(this.#options.storage?.getItem(this.name) ?? null) ?? {};
+      this.#stored = JSON.parse(storage?.getItem(this.name) ?? null) ?? {};
     } catch {
       this.#stored = {};
     }
@@ -226,11 +235,28 @@ export class TimelineClient {
 
   /** Runs until `signal` is aborted. Throws only what repeating would not change. */
   async run(signal = new AbortController().signal) {
-    this.#signal = signal;
+    if (this.#asked?.aborted === false) throw new Error("the client runs already: abort that run first");
+    this.#asked = signal;
+    const locks = globalThis.navigator?.locks ?? { request: (name, options, run) => run() };
+    // An aborted run first finishes what it rebuilds.
+    const run = this.#ended.then(() => {
+      this.#signal = signal;
+      this.#options.onState("waiting");
+      // Two pages with one client id would end each other's streams.
+      return locks.request(this.name, { signal }, () => this.#follow(signal));
+    }).catch((error) => {
+      if (!signal.aborted) throw error;
+    }).finally(() => {
+      if (this.#asked === signal) this.#asked = undefined;
+      this.#options.onState("stopped");
+    });
+    this.#ended = run.catch(() => {});
+    return run;
+  }
+
+  async #follow(signal) {
     const hurry = () => this.#wake();
-    const look = () => {
-      if (document.visibilityState === "visible") hurry();
-    };
+    const look = () => document.visibilityState === "visible" && hurry();
     globalThis.addEventListener?.("online", hurry);
     globalThis.document?.addEventListener("visibilitychange", look);
     try {
@@ -246,12 +272,11 @@ export class TimelineClient {
           if (error instanceof GatewayError) this.#answer(error);
         }
         this.#options.onState("waiting", failure);
-        await this.#wait(backoff.next(retryAfter), retryAfter * 1000, signal);
+        await this.#wait(backoff.next(retryAfter), Math.max(retryAfter * 1000, this.#backoff.first), signal);
       }
     } finally {
       globalThis.removeEventListener?.("online", hurry);
       globalThis.document?.removeEventListener("visibilitychange", look);
-      this.#options.onState("stopped");
     }
   }
 
@@ -263,24 +288,26 @@ export class TimelineClient {
     else if (error.status < 500 && ![404, 408, 425, 429].includes(error.status)) throw error;
   }
 
-  /** Waits, or until the network is back or the page is looked at, but always as long as the server asked. */
+  /** Waits; less when the network is back or the page is looked at, but as long as the server asked. */
   #wait(milliseconds, atLeast, signal) {
-    const began = Date.now();
+    const began = performance.now();
     return new Promise((resolve) => {
-      let timer;
       const end = () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", end);
         this.#wake = () => {};
         resolve();
       };
-      const start = (duration) => {
+      let timer = setTimeout(end, milliseconds);
+      this.#wake = () => {
+        this.#wake = () => {};
+        const past = performance.now() - began;
+        // Not all pages at once.
+        const sooner = Math.max(0, atLeast - past) + Math.random() * Math.min(milliseconds, 5_000);
+        if (sooner >= milliseconds - past) return;
         clearTimeout(timer);
-        timer = setTimeout(end, duration);
+        timer = setTimeout(end, sooner);
       };
-      start(milliseconds);
-      // Not all pages at once.
-      this.#wake = () => start(Math.min(milliseconds, Math.max(0, began + atLeast - Date.now()) + Math.random() * 1000));
       signal.addEventListener("abort", end);
       if (signal.aborted) end();
     });
@@ -292,7 +319,7 @@ export class TimelineClient {
     if (body) [headers["Content-Type"], body] = ["application/json", JSON.stringify(body)];
     const answer = await fetch(url, {
       method, headers, body, cache: "no-store", credentials: "omit", redirect: "error",
-      signal: signal ?? AbortSignal.any([this.#signal, AbortSignal.timeout(30_000)]),
+      signal: AbortSignal.any([this.#signal, signal ?? AbortSignal.timeout(30_000)]),
     });
     const date = Date.parse(answer.headers.get("Date") ?? "");
     if (date) this.#serverAhead = date - Date.now();
@@ -301,7 +328,7 @@ export class TimelineClient {
     throw new GatewayError(answer.status, problem, Number(answer.headers.get("Retry-After")) || 0);
   }
 
-  /** Registers if need be, opens one stream, and reads it to its end. */
+  /** Registers if need be, opens one stream, reads it to its end, and rebuilds what becomes stale. */
   async #once(signal) {
     // A stream ends with its token: until then one is enough.
     this.#token = await this.#options.token({ again: this.#wasRefused });
@@ -313,8 +340,9 @@ export class TimelineClient {
     if (this.cursor) place.set("since", this.cursor);
     const connection = new AbortController();
     const stop = () => connection.abort();
-    signal.addEventListener("abort", stop);
-    let silence;
+    // The widgets to rebuild; `position` is the last id that was read.
+    const stale = new Set();
+    let silence, position, building, isBuilding = false;
     const listen = () => {
       this.#lastByte = Date.now();
       clearTimeout(silence);
@@ -333,6 +361,23 @@ export class TimelineClient {
       this.#options.onState("open");
       const from = answer.headers.get("Timeline-Cursor");
       if (from !== null) this.#store({ cursor: from || undefined });
+      position = this.cursor;
+      const rebuilt = new Map();
+      const build = async () => {
+        isBuilding = true;
+        do {
+          // A widget that becomes stale from here on is rebuilt again.
+          const [widgets, cursor, began] = [[...stale], position, performance.now()];
+          stale.clear();
+          if (widgets.length) await this.#options.rebuild(widgets, false);
+          this.#backoff.succeeded();
+          for (const widget of widgets) rebuilt.set(widget, performance.now() - began);
+          if (cursor === this.cursor) continue;
+          this.#store({ cursor });
+          if (rebuilt.size) await this.#acknowledge(rebuilt);
+        } while (!signal.aborted && (stale.size || position !== this.cursor));
+        isBuilding = false;
+      };
       const reader = answer.body.getReader();
       const [decoder, parser] = [new TextDecoder(), new EventStreamParser()];
       for (;;) {
@@ -340,13 +385,19 @@ export class TimelineClient {
         const { done, value } = await reader.read();
         clearTimeout(silence);
         if (done) return;
-        // No more is read until this is built: what the gateway keeps for the page is bounded, too.
-        for (const block of parser.parse(decoder.decode(value, { stream: true }))) await this.#apply(block);
+        for (const block of parser.parse(decoder.decode(value, { stream: true }))) {
+          for (const widget of await this.#read(block)) stale.add(widget);
+          position = block.id ?? position;
+          if (isBuilding || signal.aborted || (block.id ?? block.data) === undefined) continue;
+          building = build();
+          // After a failure nothing more is built here: the next stream begins at the stored cursor.
+          building.catch(stop);
+        }
       }
     } finally {
       clearTimeout(silence);
-      signal.removeEventListener("abort", stop);
       stop();
+      await building;
     }
   }
 
@@ -356,32 +407,25 @@ export class TimelineClient {
     if (this.#stored.registered === registered && this.#stored.digest) return;
     onState("registering");
     const isKnown = this.#stored.digest && this.cursor && this.#stored.shown === registered;
-    const answer = await (await this.#ask("PUT", this.path, { body: registration, asClient: true })).json();
+    const body = { ...registration, widgets: registration.widgets.map(withTexts) };
+    const answer = await (await this.#ask("PUT", this.path, { body, asClient: true })).json();
     // Only after everything is built may the registration's cursor be used.
-    if (!isKnown) await rebuild(registration.widgets, null);
+    if (!isKnown) await rebuild(registration.widgets, true);
     this.#store({ registered, shown: registered, digest: answer.digest, cursor: isKnown ? this.cursor : answer.cursor });
   }
 
-  async #apply({ event, data, id, retry }) {
+  /** Returns the widgets that a block of the stream makes stale. */
+  async #read({ event, data, retry }) {
     if (retry !== undefined) this.#backoff.first = retry;
-    if (event === "reload" && data !== undefined) {
-      const claims = await this.#verifier.verify(data, (Date.now() + this.#serverAhead) / 1000);
-      this.#distrust.succeeded();
-      const widgets = concerned(claims, this.#options.registration.widgets);
-      const began = performance.now();
-      if (widgets.length) await this.#options.rebuild(widgets, claims);
-      const ms = performance.now() - began;
-      for (const widget of widgets) this.#rebuilt.set(widget, ms);
-    }
-    if (id !== undefined || data !== undefined) this.#backoff.succeeded();
-    if (id === undefined) return;
-    this.#store({ cursor: id });
-    if (this.#rebuilt.size) await this.#acknowledge();
+    if (event !== "reload" || data === undefined) return [];
+    const claims = await this.#verifier.verify(data, (Date.now() + this.#serverAhead) / 1000);
+    this.#distrust.succeeded();
+    return concerned(claims, this.#options.registration.widgets);
   }
 
-  async #acknowledge() {
-    const rebuilt = [...this.#rebuilt].map(([{ kind, parameters }, ms]) => ({ kind, parameters, ms }));
-    this.#rebuilt.clear();
+  async #acknowledge(widgets) {
+    const rebuilt = [...widgets].map(([{ kind, parameters }, ms]) => withTexts({ kind, parameters, ms }));
+    widgets.clear();
     try {
       const body = { cursor: this.cursor, rebuilt };
       const headers = { "Timeline-Registration": this.#stored.digest };

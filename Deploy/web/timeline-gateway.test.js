@@ -1,7 +1,9 @@
 // Tests of the module's parts, for `node --test`; Deploy/check-browser drives the whole in Chromium.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Backoff, concerned, EventStreamParser, NotificationVerifier, VerificationError } from "./timeline-gateway.js";
+import {
+  Backoff, concerned, EventStreamParser, NotificationVerifier, TimelineClient, VerificationError,
+} from "./timeline-gateway.js";
 
 const parse = (...pieces) => {
   const parser = new EventStreamParser();
@@ -36,6 +38,7 @@ test("waits double up to a minute, are random, and are added to what the server 
   longest.succeeded();
   longest.first = 2000;
   assert.equal(longest.next(5), 7000);
+  assert.equal(longest.next(1e9), 2 ** 31 - 1);
   const shortest = new Backoff(() => 0);
   assert.equal(shortest.next(), 0);
   assert.equal(shortest.next(5), 5000);
@@ -129,4 +132,221 @@ test("a notification concerns the widgets whose values fit", () => {
   assert.deepEqual(concerned({ reload: [{ kind: "k" }] }, widgets), [widgets[0]]);
   assert.deepEqual(concerned({ relevance: ["other"] }, widgets), [widgets[1]]);
   assert.deepEqual(concerned({ recommendations: ["k"] }, widgets), []);
+});
+
+// MARK: The client, of a gateway that the test plays
+
+const WIDGETS = ["a", "b"].map((name) => ({ kind: "k", family: "systemSmall", parameters: { name } }));
+const OPTIONS = {
+  url: "https://gateway.test", app: "com.mygame", client: "one", token: async () => "token",
+  registration: { platform: "web", widgets: WIDGETS }, rebuild: async () => {},
+};
+
+/** Returns what was requested, and the streams that are open. */
+async function play(t, answers = {}) {
+  const key = await signer("EdDSA", "one");
+  const [requests, streams] = [[], []];
+  t.mock.method(globalThis, "fetch", async (url, { method, body, signal }) => {
+    signal.throwIfAborted();
+    const { pathname, searchParams } = new URL(url);
+    const what = method === "PUT" ? "put" : pathname.split("/").at(-1);
+    requests.push({ what, body: body && JSON.parse(body) });
+    if (answers[what]) return answers[what]();
+    if (what !== "reloads") {
+      return Response.json({ cursor: "0", digest: "d", ticket: "t", keys: [key.jwk] });
+    }
+    let send;
+    const content = new ReadableStream({ start: (controller) => (send = controller) });
+    const stream = {
+      since: searchParams.get("since"),
+      send: (text) => send.enqueue(new TextEncoder().encode(text)),
+      reload: async (id, ...names) => stream.send(`event: reload\ndata: ${await key.sign({
+        ...CLAIMS, all: false, exp: 1e12,
+        reload: names.map((name) => ({ kind: "k", parameters: { name } })) })}\nid: ${id}\n\n`),
+    };
+    streams.push(stream);
+    signal.addEventListener("abort", () => {
+      streams.splice(streams.indexOf(stream), 1);
+      send.error(signal.reason);
+    });
+    return new Response(content, { headers: { "Timeline-Cursor": stream.since ?? "" } });
+  });
+  return { requests, streams, asked: (what) => requests.filter((one) => one.what === what).map((one) => one.body) };
+}
+
+async function until(condition) {
+  const end = Date.now() + 20_000;
+  while (!condition()) {
+    assert.ok(Date.now() < end, `never: ${condition}`);
+    await new Promise(setImmediate);
+  }
+}
+
+/** Runs a client until the test ends. */
+function start(t, options) {
+  const [controller, states] = [new AbortController(), []];
+  const client = new TimelineClient({ ...OPTIONS, onState: (state) => states.push(state), ...options });
+  const run = client.run(controller.signal);
+  t.after(async () => {
+    controller.abort();
+    await run;
+  });
+  return { client, states, run, controller };
+}
+
+test("the cursor is kept only where the page says so", (t) => {
+  const storage = { getItem: () => '{"cursor":"9"}' };
+  globalThis.localStorage = storage;
+  t.after(() => delete globalThis.localStorage);
+  assert.equal(new TimelineClient(OPTIONS).cursor, undefined);
+  assert.equal(new TimelineClient({ ...OPTIONS, storage }).cursor, "9");
+});
+
+test("a registration of what is not rebuilt is refused", () => {
+  const { widgets } = OPTIONS.registration;
+  const wrong = [{}, { controls: widgets, widgets }, { activities: [{}], widgets }, { recommendations: [{}], widgets }];
+  for (const registration of wrong) {
+    assert.throws(() => new TimelineClient({ ...OPTIONS, registration }), TypeError);
+  }
+});
+
+test("numbers are registered, compared and acknowledged as texts", async (t) => {
+  const gateway = await play(t);
+  const [rebuilt, widgets] = [[], [{ kind: "k", parameters: { name: [0.00001, true, "x"] } }]];
+  start(t, { registration: { platform: "web", widgets }, rebuild: async (stale) => rebuilt.push(...stale) });
+  await until(() => gateway.streams.length);
+  const parameters = { name: ["0.00001", "true", "x"] };
+  assert.deepEqual(gateway.asked("put")[0].widgets[0].parameters, parameters);
+  await gateway.streams[0].reload("1", "0.00001");
+  await until(() => gateway.asked("acks").length);
+  assert.deepEqual(gateway.asked("acks")[0].rebuilt[0].parameters, parameters);
+  assert.deepEqual(rebuilt, [widgets[0], widgets[0]]);
+});
+
+test("what becomes stale during a rebuild is rebuilt once, and stays owed until then", async (t) => {
+  const gateway = await play(t);
+  const [rebuilt, ends] = [[], []];
+  const { client } = start(t, {
+    rebuild: (stale, isFirst) => isFirst || new Promise((resolve) => {
+      rebuilt.push(stale.map((one) => one.parameters.name).join());
+      ends.push(resolve);
+    }),
+  });
+  await until(() => gateway.streams.length);
+  const [stream] = gateway.streams;
+  for (let id = 1; id <= 40; id++) await stream.reload(id, "a");
+  await stream.reload(41, "b");
+  stream.send("id: 42\n\n");
+  await until(() => rebuilt.length);
+  // All of it is read.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual([rebuilt, client.cursor], [["a"], "0"]);
+  ends[0]();
+  await until(() => rebuilt.length === 2);
+  assert.deepEqual([rebuilt, client.cursor], [["a", "a,b"], "1"]);
+  ends[1]();
+  await until(() => gateway.asked("acks").length === 2);
+  assert.deepEqual(gateway.asked("acks").map((one) => one.cursor), ["1", "42"]);
+  assert.deepEqual([rebuilt.length, client.cursor], [2, "42"]);
+});
+
+test("what a rebuild failed at comes again from the cursor, after a wait", async (t) => {
+  t.mock.method(Math, "random", () => 0.01);
+  const gateway = await play(t);
+  let fails = true;
+  const { client, states } = start(t, {
+    rebuild: async (stale, isFirst) => {
+      if (!isFirst && fails) throw new Error("no data");
+    },
+  });
+  await until(() => gateway.streams.length);
+  const [stream] = gateway.streams;
+  await stream.reload(1, "a");
+  stream.send("id: 2\n\n");
+  await until(() => gateway.streams.length && gateway.streams[0] !== stream);
+  assert.deepEqual([gateway.streams[0].since, client.cursor], ["0", "0"]);
+  assert.equal(states.at(-2), "waiting");
+  fails = false;
+  await gateway.streams[0].reload(2, "a");
+  await until(() => client.cursor === "2");
+});
+
+test("one run at a time: the next one begins when an aborted one has ended", async (t) => {
+  const gateway = await play(t);
+  let end;
+  const { client, controller, run } = start(t, {
+    rebuild: (stale, isFirst) => isFirst || new Promise((resolve) => (end = resolve)),
+  });
+  await until(() => gateway.streams.length);
+  await assert.rejects(client.run(), /already/);
+  await gateway.streams[0].reload(1, "a");
+  await until(() => end);
+  controller.abort();
+  const second = new AbortController();
+  const next = client.run(second.signal);
+  t.after(() => second.abort());
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(gateway.streams.length, 0);
+  end();
+  await run;
+  await until(() => gateway.streams.length);
+  assert.equal(gateway.streams[0].since, "1");
+  second.abort();
+  await next;
+  assert.equal(gateway.streams.length, 0);
+  await assert.doesNotReject(client.run(AbortSignal.abort()));
+});
+
+test("a stream is not opened after the end", async (t) => {
+  let page;
+  const gateway = await play(t, {
+    tickets: () => {
+      page.controller.abort();
+      return Response.json({ ticket: "t" });
+    },
+  });
+  page = start(t, {});
+  await page.run;
+  assert.equal(gateway.asked("tickets").length, 1);
+  assert.equal(gateway.asked("reloads").length, 0);
+});
+
+test("a network that is back shortens a wait once, and never below what the server asked", async (t) => {
+  let random = 1;
+  t.mock.method(Math, "random", () => random);
+  t.mock.method(performance, "now", () => 0);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let [online, retryAfter] = [undefined, 100];
+  globalThis.addEventListener = (name, listener) => (online = listener);
+  t.after(() => delete globalThis.addEventListener);
+  const gateway = await play(t, {
+    put: () => Response.json({}, { status: 503, headers: { "Retry-After": retryAfter } }),
+  });
+  const { states } = start(t);
+  const attempts = () => states.filter((state) => state === "registering").length;
+  const waits = async (number) => {
+    await until(() => attempts() === number && states.at(-1) === "waiting");
+    await new Promise(setImmediate);
+  };
+  await waits(1);
+  random = 0.1;
+  online();
+  random = 0;
+  online();
+  t.mock.timers.tick(100_499);
+  await waits(1);
+  t.mock.timers.tick(1);
+  [random, retryAfter] = [1, 0];
+  for (let number = 2; number < 9; number++) {
+    await waits(number);
+    t.mock.timers.tick(60_000);
+  }
+  await waits(9);
+  random = 0;
+  online();
+  t.mock.timers.tick(999);
+  await waits(9);
+  t.mock.timers.tick(1);
+  await waits(10);
+  assert.equal(gateway.asked("put").length, 10);
 });
