@@ -64,25 +64,27 @@ import WidgetModel
         try limits.admit(nil as SourceAddress?)
     }
 
-    @Test(arguments: [false, true])
-    func `an address with too many invalid tokens of a kind has to wait`(isTrusted: Bool) throws {
+    @Test(arguments: [TokenKind.ofTrustedKey, .ofOtherKey, .ticket])
+    func `an address with too many invalid tokens of a kind has to wait`(kind: TokenKind) throws {
         let limits = Self.limits {
             $0.refusedTokens = TokenRate(count: 1, period: 2_000, burst: 2)
         }
-        func excess(_ address: SourceAddress?, _ isTrusted: Bool) -> ProblemDetails? {
-            limits.excessOfRefusedTokens(address, namingTrustedKey: isTrusted)
+        func excess(_ address: SourceAddress?, _ kind: TokenKind) -> ProblemDetails? {
+            limits.excessOfRefusedTokens(address, of: kind)
         }
         for _ in 0..<2 {
-            #expect(excess(Self.address, isTrusted) == nil)
-            limits.noteRefusedToken(Self.address, namingTrustedKey: isTrusted)
+            #expect(excess(Self.address, kind) == nil)
+            limits.noteRefusedToken(Self.address, of: kind)
         }
-        let problem = try #require(excess(Self.address, isTrusted))
+        let problem = try #require(excess(Self.address, kind))
         #expect(problem.status == 429 && problem.retryAfter == 2)
         // True for a sender that sent none of them.
         #expect(problem.detail?.contains("which others may share") == true)
-        #expect(excess(Self.address, !isTrusted) == nil)
-        #expect(excess(SourceAddress(ip: [192, 0, 2, 2]), isTrusted) == nil)
-        #expect(excess(nil, isTrusted) == nil)
+        for other in [TokenKind.ofTrustedKey, .ofOtherKey, .ticket] where other != kind {
+            #expect(excess(Self.address, other) == nil)
+        }
+        #expect(excess(SourceAddress(ip: [192, 0, 2, 2]), kind) == nil)
+        #expect(excess(nil, kind) == nil)
     }
 
     @Test func `addresses are told apart as sites are`() throws {

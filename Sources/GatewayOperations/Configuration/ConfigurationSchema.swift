@@ -274,9 +274,9 @@ package enum ConfigurationSchema {
         .setting(
             "rates.refusedTokens", .rate, sets: \.rates.refusedTokens, by: { $0.rate($1) },
             default: "100/1s burst 2000",
-            "Invalid tokens and tickets from one source address, tokens that name a trusted key "
-                + "counted apart; "
-                + "beyond it only tokens of the other kind, or verified before, are accepted."),
+            "Invalid tokens and tickets from one source address. Tokens that name a trusted key, "
+                + "others and tickets are counted apart; "
+                + "beyond a count only what was verified before is accepted of its kind."),
         .setting(
             "rates.pushAddresses", .rate, sets: \.rates.pushAddresses, by: { $0.rate($1) },
             default: "64/1d burst 128",

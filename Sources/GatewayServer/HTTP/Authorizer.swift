@@ -27,19 +27,18 @@ package struct Authorizer: Sendable {
     ) throws(ProblemDetails) -> VerifiedToken {
         let token: VerifiedToken
         // Both `nil` if the verdict on the token was cached.
-        var (namesTrustedKey, excess): (Bool?, ProblemDetails?) = (nil, nil)
+        var (kind, excess): (TokenKind?, ProblemDetails?) = (nil, nil)
         do throws(ProblemDetails) {
             token = try judge(authorization, certificateURIs) { isTrusted in
-                namesTrustedKey = isTrusted
-                excess = limits?.excessOfRefusedTokens(source, namingTrustedKey: isTrusted)
+                let judged = isTrusted ? TokenKind.ofTrustedKey : .ofOtherKey
+                kind = judged
+                excess = limits?.excessOfRefusedTokens(source, of: judged)
                 return excess == nil
             }
         } catch {
             if let excess { throw excess }
             guard authorization != nil else { throw error }
-            if let namesTrustedKey {
-                limits?.noteRefusedToken(source, namingTrustedKey: namesTrustedKey)
-            }
+            if let kind { limits?.noteRefusedToken(source, of: kind) }
             log?.log(
                 .rejectedToken, of: "\(source ?? .unknown) \(error.code)",
                 [

@@ -4,14 +4,12 @@ import NIOHTTP1
 ///
 /// Responses never permit credentials, so a browser sends neither cookies nor certificates of its
 /// own: a page needs a token or a ticket, as every client does. Only the routes of clients and the
-/// keys are for pages.
+/// keys are for pages; the keys are for all of them, so that caches may ignore `Vary`.
 package struct CORSPolicy: Sendable {
     private let origins: Set<String>
 
-    private static let paths = [
-        GatewayRoute.path("/v1/apps/:app/clients/:client"),
-        GatewayRoute.path("/.well-known/jwks.json"),
-    ]
+    private static let client = GatewayRoute.path("/v1/apps/:app/clients/:client")
+    private static let keys = GatewayRoute.path("/.well-known/jwks.json")
     /// The fields of responses that a page may read, besides those that need no permission.
     private static let exposedFields = [
         FieldName.date, FieldName.eTag, FieldName.preferenceApplied, FieldName.rateLimit,
@@ -33,20 +31,22 @@ package struct CORSPolicy: Sendable {
     func fields(for origin: String?) -> HTTPHeaders {
         guard !origins.isEmpty else { return [:] }
         var fields: HTTPHeaders = [FieldName.vary: FieldName.origin]
-        if let origin, origins.contains(origin) {
-            fields.add(name: FieldName.accessControlAllowOrigin, value: origin)
-            fields.add(name: FieldName.accessControlExposeHeaders, value: Self.exposedFields)
-        }
+        if let origin, origins.contains(origin) { Self.permit(origin, in: &fields) }
         return fields
+    }
+
+    private static func permit(_ origin: String, in fields: inout HTTPHeaders) {
+        fields.add(name: FieldName.accessControlAllowOrigin, value: origin)
+        fields.add(name: FieldName.accessControlExposeHeaders, value: exposedFields)
     }
 
     /// Adds the fields to a response; to that of a preflight also what a page may send.
     func complete(
         _ response: inout RouteResponse, to request: HTTPRequestHead, at segments: PathSegments
     ) {
-        guard !origins.isEmpty, Self.paths.contains(where: { segments.begin(with: $0) }) else {
-            return
-        }
+        guard !origins.isEmpty else { return }
+        if segments.match(Self.keys) { return Self.permit("*", in: &response.head.headers) }
+        guard segments.begin(with: Self.client) else { return }
         let fields = fields(for: request.headers.value(FieldName.origin))
         response.head.headers.add(contentsOf: fields)
         guard request.method == .OPTIONS, fields.contains(name: FieldName.accessControlAllowOrigin),

@@ -105,15 +105,13 @@ package final class RequestLimits: Sendable {
         apps.withLock { $0.charge(tokens, to: token.app, now: now) }
     }
 
-    /// Returns 429 if the address has sent too many invalid tokens. Tokens that name a trusted key
-    /// have a count of their own: tokens of a removed key, which many senders behind one address
-    /// may repeat, must not shut out tokens that may be valid.
+    /// Returns 429 if the address has sent too many invalid tokens of a kind.
     func excessOfRefusedTokens(
-        _ address: SourceAddress?, namingTrustedKey isTrusted: Bool
+        _ address: SourceAddress?, of kind: TokenKind
     ) -> ProblemDetails? {
         guard let address else { return nil }
         let now = now()
-        let sender = TokenSender(address: address, namesTrustedKey: isTrusted)
+        let sender = TokenSender(address: address, kind: kind)
         guard refusedTokens.withLock({ $0.remaining(for: sender, now: now) == 0 }) else {
             return nil
         }
@@ -122,10 +120,10 @@ package final class RequestLimits: Sendable {
     }
 
     /// Counts an invalid token.
-    func noteRefusedToken(_ address: SourceAddress?, namingTrustedKey isTrusted: Bool) {
+    func noteRefusedToken(_ address: SourceAddress?, of kind: TokenKind) {
         guard let address else { return }
         let now = now()
-        let sender = TokenSender(address: address, namesTrustedKey: isTrusted)
+        let sender = TokenSender(address: address, kind: kind)
         refusedTokens.withLock { $0.charge(1, to: sender, now: now) }
     }
 
@@ -199,10 +197,16 @@ package final class RequestLimits: Sendable {
     }
 }
 
-/// The senders at an address of tokens that do, or do not, name a trusted key.
+/// The kinds of tokens whose invalid ones are counted apart: tokens of a removed key, which many
+/// senders behind one address may repeat, must not shut out tokens or tickets that may be valid.
+enum TokenKind {
+    case ofTrustedKey, ofOtherKey, ticket
+}
+
+/// The senders at an address of tokens of a kind.
 private struct TokenSender: Hashable, Sendable {
     let address: SourceAddress
-    let namesTrustedKey: Bool
+    let kind: TokenKind
 }
 
 /// The account of one request: its token, and the bytes reserved for its body until it has its

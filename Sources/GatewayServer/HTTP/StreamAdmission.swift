@@ -82,6 +82,8 @@ package struct StreamAdmission: Sendable {
         let names = segments.names(Self.path)
         guard let app = names[0].text.percentDecoded, let client = names[1].text.percentDecoded
         else { throw Problem.malformed("The path is not percent-encoded UTF-8.") }
+        // First, because a ticket in a malformed query is not found.
+        let parameters = try QueryText.parameters(segments.query)
         let revision = authorizer.access.revision.current
         let token = try authorizer.token(
             request.authorization, from: source, requestLimits, certificateURIs: certificateURIs)
@@ -89,7 +91,6 @@ package struct StreamAdmission: Sendable {
         guard Identifier.isValid(client) else { throw Problem.wrongName("client") }
         let key = ClientKey(app: app, client: client)
         try authorizer.requireClient(token, key, backendMay: false)
-        let parameters = try QueryText.parameters(segments.query)
         let kinds = parameters.filter { $0.name == "kind" }.map(\.value)
         return Identified(
             key: key, token: token,
@@ -103,7 +104,7 @@ package struct StreamAdmission: Sendable {
     /// Returns the `Authorization` field that a ticket stands for, once. Throws 401, 429 or 503.
     func redeem(_ ticket: String, from source: SourceAddress?) async throws -> String {
         func requireFew() throws {
-            let excess = requestLimits.excessOfRefusedTokens(source, namingTrustedKey: false)
+            let excess = requestLimits.excessOfRefusedTokens(source, of: .ticket)
             if let excess { throw excess }
         }
         // Only where each costs the leader a request: invalid tickets of others at this address
@@ -113,7 +114,7 @@ package struct StreamAdmission: Sendable {
             return try await tickets.redeem(ticket)
         } catch let problem as ProblemDetails where problem.status == 401 {
             try requireFew()
-            requestLimits.noteRefusedToken(source, namingTrustedKey: false)
+            requestLimits.noteRefusedToken(source, of: .ticket)
             let from = "\(source ?? .unknown)"
             authorizer.log?.log(
                 .rejectedToken, of: "\(from) \(problem.code)",

@@ -100,6 +100,10 @@ import WidgetModel
         let unused = try ticket()
         let poll = try gateway.http().request("GET", Self.path + "/reloads?ticket=\(unused)")
         #expect(poll.status == 401 && poll.text.contains("token-missing"), "\(poll.text)")
+        let malformed = try gateway.http().request(
+            "GET", Self.path + "/reloads?ticket=\(unused)&since=%ff",
+            headers: [("Accept", "text/event-stream")])
+        #expect(malformed.status == 400, "\(malformed.text)")
         #expect(try order(game.backend).text.contains("insufficient-scope"))
         let stranger = try gateway.token(app: GameFixture.app, scope: "client", sub: "tablet")
         #expect(try order(stranger).text.contains("wrong-client"))
@@ -116,9 +120,7 @@ import WidgetModel
         #expect(stream(ticket).head()?.status == 404)
     }
 
-    @Test func `tickets of one client have a rate, and tickets that nobody has count as tokens`()
-        throws
-    {
+    @Test func `tickets of one client have a rate, and so have tickets that nobody has`() throws {
         for _ in 0..<60 { _ = try ticket() }
         let refused = try order()
         #expect(refused.status == 429)
@@ -135,6 +137,8 @@ import WidgetModel
             statuses.insert(answer.status)
         }
         #expect(statuses == [401, 429])
+        // Neither count shuts out the other kind.
+        #expect(try http.request("GET", Self.path, token: "unknown").status == 401)
         #expect(try http.request("GET", Self.path, token: phone.token).status == 200)
     }
 
@@ -170,7 +174,10 @@ import WidgetModel
         let http = gateway.http()
         let keys = try http.request(
             "GET", "/.well-known/jwks.json", headers: [("Origin", Self.page)])
-        #expect(keys.header("access-control-allow-origin") == Self.page)
+        // They are for everybody, and so is what a cache has kept of them.
+        #expect(keys.header("access-control-allow-origin") == "*")
+        #expect(keys.header("access-control-expose-headers")?.contains("Date") == true)
+        #expect(keys.header("vary") == nil)
         let asked: [(path: String, token: String?)] = [
             (Self.path, nil), (Self.path + "/reloads", phone.token),
         ]
