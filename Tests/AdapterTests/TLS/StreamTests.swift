@@ -234,13 +234,14 @@ import Testing
         }
         while try stream.send(pattern(1000)) == .sent {}
         var rounds = 0
-        while stream.news.now.isEmpty, rounds < 20_000 {
+        // While the kernels' buffers fill, a short queue may drain.
+        while !stream.news.now.contains(.inputClosed), rounds < 20_000 {
             guard SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED) == 1,
                 (try? client.write([1])) != nil
             else { break }
             rounds += 1
         }
-        stream.news.wait { $0 == [.inputClosed] }
+        stream.news.wait { $0.last == .inputClosed }
         #expect(rounds > 100)
         #expect(try house.streams.countNow == 0)
     }
