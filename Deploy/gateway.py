@@ -63,7 +63,7 @@ class Webhook(http.server.BaseHTTPRequestHandler):
     """Takes what is pushed, but what comes to /gone or /failing."""
 
     def status(self):
-        return {"/gone": 410, "/failing": 500}.get(self.path, 204)
+        return {"/gone": 410, "/failing": 500}.get(self.path.partition("?")[0], 204)
 
     def do_POST(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -21,8 +21,24 @@ package struct WebhookMessage: Sendable, Hashable {
     }
 }
 
-/// Sends webhooks, and questions to content sources: signed, and to permitted addresses only.
-/// Redirects count as failures.
+/// A request to a push service that authenticates its sender in its header fields.
+package struct PushServiceRequest: Sendable {
+    package var endpoint: WebhookEndpoint
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// The owner of the endpoint, whose names must not hold up those of another.
+    package var owner: String
+
+    package init(
+        to endpoint: WebhookEndpoint, fields: [(name: String, value: String)], body: [UInt8],
+        owner: String
+    ) {
+        (self.endpoint, self.fields, self.body, self.owner) = (endpoint, fields, body, owner)
+    }
+}
+
+/// Sends webhooks, questions to content sources, and pushes to services whose URLs clients choose:
+/// to permitted addresses only. Redirects count as failures.
 package final class WebhookSender: Sendable {
     /// The answer of a content source.
     package typealias Answer = (
@@ -57,10 +73,30 @@ package final class WebhookSender: Sendable {
     ) async throws(CurlError) -> WebhookResponse {
         let response = try await attempt(
             message, to: endpoint, signer: signer, deadline: Self.deadline, bodyBytesMax: 1_024)
+        return Self.answer(response, now: message.timestamp)
+    }
+
+    private static func answer(_ response: CurlResponse, now: Int64) -> WebhookResponse {
         var answer = WebhookResponse.status(
-            response.status, retryAfter: Self.retryAfter(response, message))
+            response.status, retryAfter: retryAfter(response, now: now))
         answer.isMultiplexed = response.head.version == "2"
         return answer
+    }
+
+    /// Sends a push. Cancelling the task ends it.
+    ///
+    /// - Parameter now: The time in seconds since 1970.
+    /// - Returns: The response, and the first bytes of its body.
+    package func send(
+        _ push: PushServiceRequest, now: Int64
+    ) async throws(CurlError) -> (response: WebhookResponse, body: [UInt8]) {
+        let request = CurlRequest(
+            "POST", origin: push.endpoint.origin, target: push.endpoint.target,
+            fields: try CurlFields([("user-agent", "timeline-gateway")] + push.fields),
+            body: push.body.isEmpty ? nil : push.body, timeout: Self.deadline)
+        let response = try await client.send(
+            request, to: push.endpoint, of: push.owner, bodyBytesMax: 4_096)
+        return (Self.answer(response, now: now), response.body)
     }
 
     /// Asks a content source. Cancelling the task ends the request. Returns the answer with at most
@@ -73,7 +109,7 @@ package final class WebhookSender: Sendable {
             bodyBytesMax: ActivityContent.bytesMax + 1)
         return (
             response.status, response.body, response.failure,
-            Self.retryAfter(response, question)
+            Self.retryAfter(response, now: question.timestamp)
         )
     }
 
@@ -93,8 +129,8 @@ package final class WebhookSender: Sendable {
             request, to: endpoint, of: message.app, bodyBytesMax: bodyBytesMax)
     }
 
-    private static func retryAfter(_ response: CurlResponse, _ message: WebhookMessage) -> Int64? {
-        response.head["retry-after"].flatMap { RetryAfter.seconds($0, now: message.timestamp) }
+    private static func retryAfter(_ response: CurlResponse, now: Int64) -> Int64? {
+        response.head["retry-after"].flatMap { RetryAfter.seconds($0, now: now) }
     }
 
     private static func fields(

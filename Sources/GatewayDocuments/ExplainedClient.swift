@@ -103,6 +103,7 @@ package struct ExplainedAddress: Codable, Sendable {
     package let environment: String?
     package let topic: String?
     package let url: String?
+    package let endpoint: String?
 
     /// `everything`, `timelines`, `recommendations`, `control`, `activity` or `start`.
     package var `for`: String?

@@ -10,6 +10,8 @@ package struct Registered: Codable, Sendable {
     package var warnings: [Fault] = []
     /// The public keys of webhook signatures, if the client has a webhook.
     package var webhookKeys: [String]?
+    /// The app's VAPID public key, if it gets Web Push: a browser's `applicationServerKey`.
+    package var applicationServerKey: String?
 
     package init() {}
 }
@@ -82,6 +84,7 @@ package struct RegisteredAddress: Codable, Sendable {
     package let environment: String?
     package let topic: String?
     package let url: String?
+    package let endpoint: String?
 }
 
 /// The answer to the erasure of clients.

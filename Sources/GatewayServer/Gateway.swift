@@ -304,7 +304,9 @@ package struct Gateway: Sendable {
             engine: engine, admission: admission,
             starts: ActivityStarts(engine) { [senders] in senders.channels(of: $0) },
             authorizer: authorizer, signer: signer, metrics: metrics,
-            limits: configuration.limits, keys: keys, registrationDays: configuration.clientDays,
+            limits: configuration.limits, keys: keys,
+            applicationServerKey: { [senders] in senders.applicationServerKey(of: $0) },
+            registrationDays: configuration.clientDays,
             configuration: reload.commands, explainer: explainer, tracing: tracing)
         let unconfirmed = StalenessScanner(engine)
         let connections = ConnectionLimit(

@@ -26,12 +26,13 @@ extension GatewayConfiguration {
             "retention.changes": .integer(Int64(clamping: retentionChanges)),
             "retention.clientDays": .integer(Int64(clientDays)),
             "apns.apps": .array(apps.map { .string($0) }),
+            "webPush.apps": .array(push.webPush.map { .string($0.app) }),
             "webhooks.enabled": .bool(push.hasWebhooks),
         ]
         if let publicURL { object["publicURL"] = .string(publicURL) }
         if let file { object["file"] = .string(file) }
         // Without a channel nothing is pushed.
-        guard push.hasWebhooks || !apps.isEmpty else { return .object(object) }
+        guard push.isActive else { return .object(object) }
         let terms = push.terms
         for account in PushBudget.Account.allCases {
             object["push.\(account)PerDay"] = .integer(Int64(terms.budget[account].perDay))

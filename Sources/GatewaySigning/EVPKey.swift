@@ -136,6 +136,22 @@ final class EVPKey: @unchecked Sendable {
         return EVP_DigestVerify(context, form, form.count, bytes, bytes.count) == 1
     }
 
+    // MARK: Key agreement
+
+    /// Returns the secret that this private P-256 key shares with another's public one (ECDH).
+    func sharedSecret(with other: EVPKey) -> [UInt8]? {
+        defer { ERR_clear_error() }
+        guard let context = EVP_PKEY_CTX_new(pointer, nil) else { return nil }
+        defer { EVP_PKEY_CTX_free(context) }
+        var secret = [UInt8](repeating: 0, count: KeyKind.coordinateBytes)
+        var length = secret.count
+        guard EVP_PKEY_derive_init(context) == 1,
+            EVP_PKEY_derive_set_peer(context, other.pointer) == 1,
+            EVP_PKEY_derive(context, &secret, &length) == 1, length == secret.count
+        else { return nil }
+        return secret
+    }
+
     // MARK: PEM
 
     /// The limit of PEM texts read and written, bytes; a P-256 key needs about 250.

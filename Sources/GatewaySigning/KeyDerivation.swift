@@ -7,13 +7,24 @@ import COpenSSL
 package func derivedKey(
     from secret: [UInt8], for use: String, count: Int
 ) throws(SigningError) -> [UInt8] {
-    let blockBytes = 32
-    precondition(count <= 255 * blockBytes, "a count our own code chooses")
-    var extracted = try hmac(secret, key: [UInt8](repeating: 0, count: blockBytes))
+    try derivedKey(
+        from: secret, salt: [UInt8](repeating: 0, count: hashBytes), for: Array(use.utf8),
+        count: count)
+}
+
+private let hashBytes = 32
+
+/// Returns a key derived from `secret` and `salt` by HKDF with SHA-256 (RFC 5869); `use` is its
+/// `info`. Throws as ``derivedKey(from:for:count:)``.
+func derivedKey(
+    from secret: [UInt8], salt: [UInt8], for use: [UInt8], count: Int
+) throws(SigningError) -> [UInt8] {
+    precondition(count <= 255 * hashBytes, "a count our own code chooses")
+    var extracted = try hmac(secret, key: salt)
     defer { OPENSSL_cleanse(&extracted, extracted.count) }
     var (key, block): ([UInt8], [UInt8]) = ([], [])
-    for number in 0..<(count + blockBytes - 1) / blockBytes {
-        block = try hmac(block + use.utf8 + [UInt8(number + 1)], key: extracted)
+    for number in 0..<(count + hashBytes - 1) / hashBytes {
+        block = try hmac(block + use + [UInt8(number + 1)], key: extracted)
         key += block
     }
     return Array(key.prefix(count))

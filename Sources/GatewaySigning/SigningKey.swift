@@ -68,6 +68,12 @@ package struct SigningKey: Sendable {
         }
         return signature
     }
+
+    /// Returns the secret that this P-256 key shares with another's public one; `nil` for another
+    /// kind of key, and if OpenSSL is out of memory.
+    func sharedSecret(with other: EVPKey) -> [UInt8]? {
+        algorithm == .es256 ? key.sharedSecret(with: other) : nil
+    }
 }
 
 extension SigningKey: Equatable {

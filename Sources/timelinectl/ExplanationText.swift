@@ -94,7 +94,7 @@ enum ExplanationText {
         lines += client.addresses.map { address in
             let named = [
                 address.type, address.pushType, address.activity,
-                address.token ?? address.channel ?? address.url,
+                address.token ?? address.channel ?? address.url ?? address.endpoint,
             ]
             var line = named.compactMap { $0 }.joined(separator: " ")
             line += "  delivered \(address.delivered.map { "\($0)" } ?? "-")"

@@ -9,6 +9,8 @@ package struct PushAnswer: Sendable, Hashable {
     package let timestamp: Int64?
     /// The field `apns-channel-id`: the channel that was created.
     package var channelID: String?
+    /// The field `retry-after`, seconds.
+    package var retryAfter: Int?
     /// The properties that were read.
     package var document: JSONObject?
 
@@ -25,6 +27,12 @@ package struct PushAnswer: Sendable, Hashable {
     /// Returns a documented rejection.
     package static func refused(_ reason: APNsReason, timestamp: Int64? = nil) -> PushAnswer {
         PushAnswer(status: reason.status, reason: reason.rawValue, timestamp: timestamp)
+    }
+
+    /// Whether no push to the same device token or subscription is allowed any more. Browsers'
+    /// services give no reason.
+    var endsToken: Bool {
+        documentedReason?.endsToken ?? (reason == nil && [404, 410].contains(status))
     }
 
     /// The reason, if it is a documented one.
@@ -61,6 +69,34 @@ package enum PushBehaviour: Sendable, Hashable {
     }
 
     package static let take = PushBehaviour.answer(.taken)
+
+    /// Returns one of every fault that a service may have. `wall` is the expiry of dead tokens, ms
+    /// since 1970.
+    package static func faults(of service: SimulatedService, wall: Int64) -> [PushBehaviour] {
+        let shared: [PushBehaviour] = [
+            .slow(2_000, .taken), .silence(isTaken: true), .silence(isTaken: false),
+            .resetStream(isTaken: true), .refuseStream, .resetConnection(isTaken: true),
+            .goAway(reason: APNsReason.shutdown.rawValue, includesThis: false),
+        ]
+        switch service {
+        case .apns:
+            let reasons: [APNsReason] = [
+                .badDeviceToken, .expiredToken, .unregistered, .tooManyRequests,
+                .internalServerError, .serviceUnavailable, .shutdown,
+            ]
+            return shared
+                + reasons.map {
+                    PushBehaviour.refused($0, timestamp: $0.status == 410 ? wall : nil)
+                }
+        case .webPush:
+            return shared
+                + [404, 410, 413, 429, 500, 503].map { status -> PushBehaviour in
+                    var answer = PushAnswer(status: status)
+                    if [429, 503].contains(status) { answer.retryAfter = 30 }
+                    return .answer(answer)
+                }
+        }
+    }
 
     /// The response, immediate or delayed; `nil` for none.
     package var answer: PushAnswer? {

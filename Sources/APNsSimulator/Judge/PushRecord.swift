@@ -13,6 +13,8 @@ package enum PushViolation: Sendable, Hashable {
     case pushedToDead
     /// A request whose fields, payload or topic are rejected.
     case badRequest(APNsReason)
+    /// A push to a browser that is not as RFC 8030, RFC 8188, RFC 8291 or RFC 8292 says.
+    case malformed(String)
     // Of pushes for Live Activities. APNs accepts them, and the device does not show them.
     /// A key of `aps` that is missing, invalid, or not allowed for the event.
     case badContent(key: String)

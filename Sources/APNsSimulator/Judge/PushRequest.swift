@@ -22,6 +22,10 @@ package struct PushRequest: Sendable, Hashable {
     package var channelID: String?
     /// The field `apns-request-id`, which replaces `apns-id` in requests about channels.
     package var requestID: String?
+    /// The pseudo-header `:authority`.
+    package var authority = ""
+    /// The fields of a push to a browser (RFC 8030), by name.
+    package var webPush: [String: String] = [:]
     /// Whether one of these fields occurred twice.
     package var isFieldRepeated = false
     /// The names of other fields, up to ``otherFieldsMax``, which APNs ignores.
@@ -33,13 +37,20 @@ package struct PushRequest: Sendable, Hashable {
 
     /// The path of every push to a device, before its token.
     package static let devicePath = "/3/device/"
+    /// The path of every push to a browser, before the id of its subscription.
+    package static let subscriptionPath = "/push/"
+    private static let webPushFields: Set = [
+        "ttl", "urgency", "topic", "content-encoding", "content-type",
+    ]
 
     package init() {}
 
-    /// The device token in the path; `nil` for a path of another form.
+    /// The device token, or the id of the subscription, in the path; `nil` for a path of another
+    /// form.
     package var deviceToken: Substring? {
-        guard path.hasPrefix(Self.devicePath) else { return nil }
-        let token = path.dropFirst(Self.devicePath.utf8.count)
+        let prefix = isToBrowser ? Self.subscriptionPath : Self.devicePath
+        guard path.hasPrefix(prefix) else { return nil }
+        let token = path.dropFirst(prefix.utf8.count)
         return token.utf8.contains(UInt8(ascii: "/")) ? nil : token
     }
 
@@ -65,8 +76,13 @@ package struct PushRequest: Sendable, Hashable {
     /// Whether the request manages or lists channels. Every other request is a push.
     package var isManagement: Bool { channelRoute.map { $0.route != .push } ?? false }
 
+    /// Whether it is a push to a browser.
+    var isToBrowser: Bool { path.hasPrefix(Self.subscriptionPath) }
+
     /// The name of the field with the request's id.
-    var idField: String { deviceToken == nil ? "apns-request-id" : "apns-id" }
+    var idField: String {
+        isToBrowser ? "location" : deviceToken == nil ? "apns-request-id" : "apns-id"
+    }
     /// The value of that field.
     var idText: String? { deviceToken == nil ? requestID : id }
 
@@ -78,6 +94,7 @@ package struct PushRequest: Sendable, Hashable {
         switch name {
         case ":method": method = value
         case ":path": path = value
+        case ":authority": authority = value
         case "authorization": set(\.authorization, value)
         case "apns-push-type": set(\.pushType, value)
         case "apns-topic": set(\.topic, value)
@@ -87,6 +104,7 @@ package struct PushRequest: Sendable, Hashable {
         case "apns-collapse-id": set(\.collapseID, value)
         case "apns-channel-id": set(\.channelID, value)
         case "apns-request-id": set(\.requestID, value)
+        case _ where Self.webPushFields.contains(name): webPush[name] = value
         default: if otherFields.count < Self.otherFieldsMax { otherFields.append(name) }
         }
     }

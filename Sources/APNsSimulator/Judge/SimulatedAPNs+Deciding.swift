@@ -17,7 +17,9 @@ extension SimulatedAPNs {
             id: request.idText.flatMap(PushID.init) ?? makeID(), request: request,
             activity: ActivityPush(request))
         let behaviour: PushBehaviour
-        if let reason = refusal(of: request, on: &connection, moment) {
+        if terms.service == .webPush {
+            behaviour = decide(push, on: connection.number, moment)
+        } else if let reason = refusal(of: request, on: &connection, moment) {
             behaviour = .refused(reason)
         } else if let answer = manage(request) {
             behaviour = .answer(answer)
@@ -29,6 +31,20 @@ extension SimulatedAPNs {
         apply(
             behaviour, to: push, stream: stream, on: &connection, at: moment, effects: &effects)
         return Decision(request: request, behaviour: behaviour)
+    }
+
+    /// Decides the handling of a push to a browser.
+    private mutating func decide(
+        _ push: Push, on connection: Int, _ moment: Moment
+    ) -> PushBehaviour {
+        if let fault = webPush.fault(of: push.request, wall: moment.wall / 1_000) {
+            kept.note(.malformed(fault.text))
+            return .answer(PushAnswer(status: fault.status, reason: fault.text))
+        }
+        let behaviour = self.behaviour(to: push, on: connection)
+        // Nothing is too long if there is nothing.
+        let isExcused = push.request.bodyBytes == 0 && behaviour.answer?.status == 413
+        return behaviour == .take || isExcused ? .answer(PushAnswer(status: 201)) : behaviour
     }
 
     private mutating func makeID() -> PushID {
@@ -143,7 +159,7 @@ extension SimulatedAPNs {
         } else {
             behaviour = draw.fault(token: token, request: device.requests) ?? .take
         }
-        let endsToken = behaviour.answer?.documentedReason?.endsToken ?? false
+        let endsToken = behaviour.answer?.endsToken ?? false
         let toldOn = device.isDead && endsToken ? device.deadOn : nil
         device.isDead = endsToken
         device.deadOn = connection

@@ -1,3 +1,10 @@
+/// The push service that is simulated.
+package enum SimulatedService: Sendable {
+    case apns
+    /// The services of browsers (RFC 8030).
+    case webPush
+}
+
 /// A push service as a value: requests and the time go in, orders come out.
 ///
 /// It has no socket. The caller reports connections, requests and their ends, and performs the
@@ -5,6 +12,7 @@
 package struct SimulatedAPNs: Sendable {
     /// The settings of the simulation.
     package struct Terms: Sendable {
+        package var service = SimulatedService.apns
         package var environment = SimulatedEnvironment.sandbox
         /// The keys whose provider tokens are accepted.
         package var keys: [ProviderKey] = []
@@ -29,6 +37,14 @@ package struct SimulatedAPNs: Sendable {
         package var channelsMax = 10_000
 
         package init() {}
+
+        /// The settings of browsers' push services.
+        package static var webPush: Terms {
+            var terms = Terms()
+            terms.service = .webPush
+            terms.streamsBeforeSuccess = terms.streamsMax
+            return terms
+        }
     }
 
     /// The time of an event.
@@ -107,6 +123,7 @@ package struct SimulatedAPNs: Sendable {
     let terms: Terms
     let draw: FaultDraw
     var tokens: ProviderTokens
+    var webPush = WebPushRules()
     var connections: [Int: Connection] = [:]
     var answered: AnsweredPushes
     var idsMade: UInt64 = 0

@@ -180,6 +180,9 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         if let channelID = answer.channelID {
             fields.add(name: "apns-channel-id", value: channelID, indexing: .nonIndexable)
         }
+        if let retryAfter = answer.retryAfter {
+            fields.add(name: "retry-after", value: String(retryAfter))
+        }
         if service.environment == .sandbox, answer.status == 200, answer.document == nil {
             fields.add(name: "apns-unique-id", value: id.other.text, indexing: .nonIndexable)
         }

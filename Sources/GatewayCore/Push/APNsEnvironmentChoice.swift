@@ -8,6 +8,13 @@ package enum APNsEnvironment: UInt8, Sendable, CaseIterable {
     package var other: APNsEnvironment { self == .production ? .sandbox : .production }
 }
 
+/// A push service with an account for an app, as rows of the configuration name it.
+package enum PushService: Sendable, Hashable {
+    case apns(APNsEnvironment)
+    /// The services of browsers, which all accept one account.
+    case webPush
+}
+
 /// The environment for pushes to one token.
 ///
 /// Registrations often name the wrong environment, because it depends on how the app was built. The

@@ -79,6 +79,26 @@ package struct APNsReaction: Sendable, Hashable {
         }
     }
 
+    /// Determines the reaction to the response of a browser's push service (RFC 8030 section 5).
+    ///
+    /// A client chose the service, so no response has a consequence for other addresses.
+    ///
+    /// - Parameter retryAfter: The wait in seconds that the response requests.
+    package init(toWebPush status: Int, retryAfter: Int64?) {
+        switch status {
+        case 200..<300: self.init(.delivered)
+        // The subscription has expired, or was ended.
+        case 404, 410: self.init(.dropAddress)
+        // It belongs to another key, or the key's token is wrong.
+        case 401, 403: self.init(.quarantineAddress, alert: .credentialRefused)
+        case 400: self.init(.quarantineAddress, alert: .requestRefused)
+        case 413: self.init(.giveUp, alert: .requestRefused)
+        case 429, 500...:
+            self.init(.retry(retryAfter.map { .requested($0) } ?? .device))
+        default: self.init(.giveUp, alert: .answerUnknown)
+        }
+    }
+
     private init(to failure: APNsOutcome.Failure, of attempt: APNsAttempt) {
         switch failure {
         case .notProcessed:

@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// The kind of wait before a push is retried.
-package enum APNsWait: Sendable, Hashable, CaseIterable {
+package enum APNsWait: Sendable, Hashable {
     /// No wait.
     case atOnce
     /// The wait for a working connection: from a second to five minutes.
@@ -11,6 +11,8 @@ package enum APNsWait: Sendable, Hashable, CaseIterable {
     /// The wait for APNs to recover: from a quarter of an hour, or a minute for
     /// ``WidgetModel/Urgency/high``, to four hours.
     case service
+    /// At least the wait in seconds that a service asked for.
+    case requested(Int64)
 
     /// Returns the wait in ms: doubled with each of the previous `failures`, plus up to a quarter
     /// by `random`, so that pushes which failed together are not retried together.
@@ -21,6 +23,8 @@ package enum APNsWait: Sendable, Hashable, CaseIterable {
             case .connection: (1_000, 300_000)
             case .device: (60_000, 14_400_000)
             case .service: (urgency == .high ? 60_000 : 900_000, 14_400_000)
+            case .requested(let seconds):
+                (max(1, seconds) * 1_000, max(14_400_000, seconds * 1_000))
             }
         return Backoff(first: first, longest: longest, jitter: .quarterMore)
             .wait(failures: failures, random: random)

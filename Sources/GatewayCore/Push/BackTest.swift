@@ -144,6 +144,9 @@ package struct BackTest: Sendable {
             figures[subject, default: Stats()].reloads += reloads
             switch item.pushChannel(in: record.registration) {
             case .webhook?: figures[subject, default: Stats()].pushes += reloads
+            // Its sets count here against the budget of pushes that wake an app.
+            case .webpush?:
+                add(keys, item.kind, to: &pushed[item.isSet ? .background : .widgets, default: []])
             case .widgets?: add(keys, item.kind, to: &pushed[.widgets, default: []])
             case .controls?: add(keys, item.kind, to: &pushed[.controls, default: []])
             case .background?: add(keys, item.kind, to: &pushed[.background, default: []])

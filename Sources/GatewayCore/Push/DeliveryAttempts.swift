@@ -342,6 +342,15 @@ package struct DeliveryAttempts: Sendable {
         return max(confirmed, isRepeat ? address.spokeSince : address.delivered)
     }
 
+    /// Returns the sequence after which the client may not have read what an address accepted, or is
+    /// being sent: a service may replace a push that it has not delivered by the next one.
+    func unread(at id: UInt64) -> UInt64 {
+        guard let address = address(id) else { return confirmed }
+        let accepted =
+            address.awaitsSign ? min(address.spokeSince, address.delivered) : address.delivered
+        return max(confirmed, min(accepted, address.underWay?.since ?? accepted))
+    }
+
     /// Returns whether an address accepted a push that reported everything.
     package func hasHeardAll(at id: UInt64) -> Bool {
         address(id).map { $0.delivered >= latest } ?? false

@@ -12,7 +12,7 @@ package struct DuePush: Sendable {
     /// The reason why it is sent.
     package let cause: PushCause
     package let address: DeliveryAddress
-    /// The APNs environment, which may differ from the registered one; meaningless for webhooks.
+    /// The APNs environment, which may differ from the registered one; meaningless for others.
     package let environment: APNsEnvironment
     /// Whether the other environment may be tried if this one rejects the token.
     package let mayTryOtherEnvironment: Bool
@@ -65,9 +65,11 @@ package enum ContentOutcome: Sendable, Hashable {
 }
 
 package enum PushResult: Sendable, Hashable {
-    /// The meaning of APNs' response, or of its absence, and whether the push may have arrived
-    /// although there was no response.
-    case apns(APNsReaction.Verdict, mayHaveArrived: Bool = false)
+    /// The meaning of a push service's response, or of its absence; whether the push may have
+    /// arrived although there was no response; and whether a response came over HTTP/2, so that
+    /// requests to that host share connections.
+    case service(
+        APNsReaction.Verdict, mayHaveArrived: Bool = false, isMultiplexed: Bool? = nil)
     /// The response of a webhook; `nil` for none.
     case webhook(WebhookResponse?)
     /// There is no content to send.

@@ -29,11 +29,11 @@ package enum PushCategory: Sendable, Hashable {
         of registration: ClientRegistration
     ) -> [(sort: PushCategory, addresses: [DeliveryAddress])] {
         func shared(_ type: APNsPushType) -> [DeliveryAddress] {
-            registration.delivery.filter { $0.isWebhook || $0.apns?.type == type }
+            registration.delivery.filter { $0.namesItems || $0.apns?.type == type }
         }
         // Most clients have no sets that a webhook could report.
         let sets = shared(.background).filter {
-            !$0.isWebhook || !registration.recommendations.isEmpty
+            !$0.namesItems || !registration.recommendations.isEmpty
         }
         var all: [(sort: PushCategory, addresses: [DeliveryAddress])] = [
             (.timelines, shared(.widgets)), (.recommendations, sets),
@@ -44,7 +44,7 @@ package enum PushCategory: Sendable, Hashable {
         }
         for activity in registration.activities {
             let addresses =
-                activity.delivery.map { [$0] } ?? registration.delivery.filter(\.isWebhook)
+                activity.delivery.map { [$0] } ?? registration.delivery.filter(\.namesItems)
             all.append((.activity(id: activity.id), addresses))
         }
         for start in registration.activityStarts {
@@ -113,6 +113,23 @@ extension DeliveryAddress {
         if case .webhook = self { true } else { false }
     }
 
+    /// Whether a push to it names the stale items, of whatever category.
+    package var namesItems: Bool {
+        switch self {
+        case .webhook, .webPush: true
+        case .stream, .apns: false
+        }
+    }
+
+    /// The push type whose budget its pushes count against; `nil` for no budget.
+    package var budgeted: APNsPushType? {
+        switch self {
+        case .stream, .webhook: nil
+        case .apns(let apns): apns.type
+        case .webPush: .widgets
+        }
+    }
+
     /// Returns the hash that identifies the address: another token or channel, topic or environment
     /// is another address. Stable across restarts.
     func id(_ hash: SipHash) -> UInt64 {
@@ -120,6 +137,7 @@ extension DeliveryAddress {
             switch self {
             case .stream: []
             case .webhook(let url): ["webhook", url]
+            case .webPush(let push): ["webpush", push.endpoint, push.p256dh, push.auth]
             case .apns(let apns):
                 ["apns", apns.pushType, apns.token, apns.environment, apns.topic ?? ""]
                     + (apns.channel.map { [$0] } ?? [])

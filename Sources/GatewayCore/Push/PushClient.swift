@@ -33,11 +33,11 @@ enum SentState: Sendable {
 /// An address for pushes, with its state.
 struct PushAddress: Sendable {
     let address: DeliveryAddress
-    /// The APNs environment; `nil` for webhooks.
+    /// The APNs environment; `nil` for any other address.
     var environment: APNsEnvironmentChoice?
-    /// The schedule of a webhook endpoint; `nil` for APNs.
+    /// The schedule of a webhook endpoint; `nil` for any other address.
     var webhook: WebhookSchedule?
-    /// The host and port of a webhook; `nil` for APNs.
+    /// The host and port of a URL that a client or backend chose; `nil` for APNs.
     var host: String?
     /// Whether the address is being removed from the registration.
     var isDead = false
@@ -53,7 +53,21 @@ struct PushAddress: Sendable {
             if apns.channel != nil { environment?.worked(in: stated) }
         case .webhook(let url):
             webhook = WebhookSchedule()
-            host = (try? WebhookEndpoint(url)).map { "\($0.host):\($0.port)" } ?? url
+            host = Self.host(of: url)
+        case .webPush(let push): host = Self.host(of: push.endpoint)
+        }
+    }
+
+    private static func host(of url: String) -> String {
+        (try? WebhookEndpoint(url)).map { "\($0.host):\($0.port)" } ?? url
+    }
+
+    /// The service that pushes to it; `nil` for a webhook.
+    var service: PushService? {
+        switch address {
+        case .stream, .webhook: nil
+        case .apns: environment.map { .apns($0.current) }
+        case .webPush: .webPush
         }
     }
 }

@@ -4,7 +4,7 @@ import DequeModule
 /// Apps take turns, and within an app its hosts or sources. A host uses at most a quarter of the
 /// webhook places, so a slow host delays only itself. Each app has its own places for questions.
 struct PushQueue: Sendable {
-    /// The pushes of an app to a webhook's host and port, or to APNs (`nil`).
+    /// The pushes of an app to a host and port that a client or backend chose, or to APNs (`nil`).
     struct Route: Hashable, Comparable {
         let app: String
         let host: String?
@@ -115,8 +115,10 @@ struct PushQueue: Sendable {
         guard route.host != nil else { return }
         underWay -= 1
         lines[route]?.underWay -= 1
-        if case .webhook(let response?)? = result {
-            lines[route]?.isMultiplexed = response.isMultiplexed
+        switch result {
+        case .webhook(let response?)?: lines[route]?.isMultiplexed = response.isMultiplexed
+        case .service(_, _, let isMultiplexed?)?: lines[route]?.isMultiplexed = isMultiplexed
+        case .webhook?, .service?, .content?, .notSent?, nil: break
         }
         settle(route)
     }

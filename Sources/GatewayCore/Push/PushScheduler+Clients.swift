@@ -289,11 +289,14 @@ extension PushScheduler {
     }
 
     private func token(of address: DeliveryAddress, _ app: String) -> UInt64? {
+        let parts: [String]
+        switch address {
+        case .stream, .webhook: return nil
         // No token is the id of a channel.
-        address.apns.map {
-            let token = $0.channel.map { "=" + $0 } ?? $0.token
-            return hash([app, $0.pushType, token].joined(separator: "\0"))
+        case .apns(let apns): parts = [apns.pushType, apns.channel.map { "=" + $0 } ?? apns.token]
+        case .webPush(let push): parts = ["webpush", push.endpoint]
         }
+        return hash(([app] + parts).joined(separator: "\0"))
     }
 
     // MARK: Activity of clients

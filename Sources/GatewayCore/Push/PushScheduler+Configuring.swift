@@ -12,7 +12,7 @@ extension PushScheduler {
     ///     stops.
     ///   - liftsStops: Whether to lift every stop, because an operator requested it.
     package mutating func configure(
-        _ terms: Terms, mended places: Set<AppEnvironment>, liftsStops: Bool, now: Int64
+        _ terms: Terms, mended places: Set<AppService>, liftsStops: Bool, now: Int64
     ) {
         if terms.budget != self.terms.budget { adopt(terms.budget, now: now) }
         self.terms = terms
@@ -41,7 +41,7 @@ extension PushScheduler {
     /// Allows pushes for a target where the configuration permits them.
     ///
     /// - Returns: Whether something may now be sent that was blocked before.
-    private mutating func free(_ slot: Int, mended places: Set<AppEnvironment>) -> Bool {
+    private mutating func free(_ slot: Int, mended places: Set<AppService>) -> Bool {
         guard let lane = lanes[slot], let client = clients[lane.client] else { return false }
         var attempts = lane.attempts
         var isFreed = attempts.isWithheld
@@ -49,8 +49,8 @@ extension PushScheduler {
             if attempts.setConfigured(id, reaches(address.address, of: lane.client.app)) {
                 isFreed = true
             }
-            guard let environment = address.environment?.current, !address.isDead,
-                places.contains(AppEnvironment(app: lane.client.app, environment: environment)),
+            guard let service = address.service, !address.isDead,
+                places.contains(AppService(app: lane.client.app, service)),
                 owns(address.address, lane.client), attempts.mended(id)
             else { continue }
             isFreed = true
@@ -68,8 +68,8 @@ extension PushScheduler {
         case .stop, .quarantineAddress, .giveUp: break
         case .delivered, .dropAddress, .tryOtherEnvironment, .retry: return false
         }
-        guard let environment = clients[push.client]?.addresses[push.address]?.environment?.current,
-            let last = mended[AppEnvironment(app: push.client.app, environment: environment)]
+        guard let service = clients[push.client]?.addresses[push.address]?.service,
+            let last = mended[AppService(app: push.client.app, service)]
         else { return false }
         return number <= last
     }

@@ -114,9 +114,8 @@ extension PushScheduler {
                     failing: failure.flatMap { failure in
                         lane.activityType.map { (type: $0, failure: failure) }
                     },
-                    savings: known.address.apns.map { apns in
-                        (clients[key]?.budget ?? PushBudget(terms.budget))
-                            .savings(apns.type, now: now)
+                    savings: known.address.budgeted.map { type in
+                        (clients[key]?.budget ?? PushBudget(terms.budget)).savings(type, now: now)
                     })
             }
         }
@@ -191,10 +190,10 @@ extension PushScheduler {
         on lane: PushTarget, client key: ClientKey, address id: UInt64, also more: [String] = [],
         now: Int64
     ) -> Outcome? {
-        guard let address = clients[key]?.addresses[id], let apns = address.address.apns,
-            let environment = address.environment
-        else { return nil }
-        if isStopped(key.app, apns, environment.current) { return .withheld(.stopped, until: nil) }
+        guard let address = clients[key]?.addresses[id], let type = address.address.budgeted else {
+            return nil
+        }
+        if isStopped(key.app, address) { return .withheld(.stopped, until: nil) }
         let since = point(lane.sort, lane.attempts.unsaid(at: id))
         let stale = shard.poll(lane.record, app: key.app, since: since, kinds: nil)
         let kinds =
@@ -203,7 +202,7 @@ extension PushScheduler {
                 StaleSet(more.map { InvalidationTarget(.timeline, $0) }, sequence: 0), lane.record)
         let budget = clients[key]?.budget ?? PushBudget(terms.budget)
         return budget.hold(
-            apns.type, stale: kinds, urgency: lane.attempts.urgency, now: now
+            type, stale: kinds, urgency: lane.attempts.urgency, now: now
         ).map { .withheld($0.isInterval ? .interval : .budget, until: $0.until) }
     }
 }

@@ -45,7 +45,19 @@ extension PushScheduler {
             lanes[slot]?.attempts.withheld(id, until: until)
             return
         }
+        if address.service == .webPush { said = withUnread(said, of: lane.client, at: id) }
         begin(said, lane.client, id, counted: counted, isManual: false)
+    }
+
+    /// Returns what a service is sent that keeps only the last push for a device out of reach: also
+    /// what the client may not have read of earlier pushes to the address.
+    private func withUnread(_ said: PushContent, of key: ClientKey, at id: UInt64) -> PushContent {
+        let all = (clients[key]?.slots ?? []).filter { slot in
+            guard let address = lanes[slot]?.attempts.address(id) else { return false }
+            return said.slots.contains(slot) || address.awaitsSign || address.underWay != nil
+        }
+        guard let whole = stale(of: key, all, since: { $0.unread(at: id) }) else { return said }
+        return PushContent(slots: said.slots, stale: whole.content, since: whole.since)
     }
 
     /// The content of a push, and the targets that it is about.
@@ -176,15 +188,13 @@ extension PushScheduler {
     private mutating func ask(
         _ lane: PushTarget, _ address: PushAddress, _ stale: StaleSet, now: Int64
     ) -> Permission {
-        guard let apns = address.address.apns, let environment = address.environment else {
-            return .free
-        }
-        if isStopped(lane.client.app, apns, environment.current) { return .withheld(until: .max) }
+        guard let type = address.address.budgeted else { return .free }
+        if isStopped(lane.client.app, address) { return .withheld(until: .max) }
         let kinds = kinds(stale, lane.record)
         var budget = clients[lane.client]?.budget ?? PushBudget(terms.budget)
         let before = budget.lastPushes(of: kinds)
         let verdict = budget.ask(
-            apns.type, isStart: lane.sort.isStart, stale: kinds, urgency: lane.attempts.urgency,
+            type, isStart: lane.sort.isStart, stale: kinds, urgency: lane.attempts.urgency,
             now: now)
         clients[lane.client]?.budget = budget
         switch verdict {
@@ -194,17 +204,15 @@ extension PushScheduler {
         }
     }
 
-    func isStopped(
-        _ app: String, _ apns: DeliveryAddress.APNsAddress, _ environment: APNsEnvironment
-    ) -> Bool {
-        guard !stops.isEmpty else { return false }
-        let place = AppEnvironment(app: app, environment: environment)
+    func isStopped(_ app: String, _ address: PushAddress) -> Bool {
+        guard !stops.isEmpty, let service = address.service else { return false }
+        let place = AppService(app: app, service)
         return stops.contains(Stop(place: place, topic: nil))
-            || stops.contains(Stop(place: place, topic: Self.topic(apns)))
+            || stops.contains(Stop(place: place, topic: Self.topic(address)))
     }
 
-    private static func topic(_ apns: DeliveryAddress.APNsAddress) -> String {
-        apns.topic ?? apns.pushType
+    private static func topic(_ address: PushAddress) -> String? {
+        address.address.apns.map { $0.topic ?? $0.pushType }
     }
 
     func kinds(_ stale: StaleSet, _ record: ClientRecord) -> [PushBudget.Kind] {
@@ -352,7 +360,7 @@ extension PushScheduler {
                 for slot in slots { lanes[slot]?.failure = result.failure }
             }
             switch result {
-            case .apns(let verdict, let mayHaveArrived):
+            case .service(let verdict, let mayHaveArrived, _):
                 if verdict != .delivered {
                     giveBack(push.counted, of: push.client, isCounted: mayHaveArrived, now: now)
                 }
@@ -408,7 +416,7 @@ extension PushScheduler {
         random: UInt64
     ) {
         guard let address = clients[push.client]?.addresses[push.address],
-            let environment = address.environment?.current
+            let service = address.service
         else { return }
         let all = Set(slots).union(idleSlots(of: push.client, at: push.address))
         switch verdict {
@@ -424,7 +432,9 @@ extension PushScheduler {
                 // An activity is started once, whichever token is registered afterwards.
                 lanes[slot]?.settled(upTo: push.position)
             }
-            clients[push.client]?.addresses[push.address]?.environment?.worked(in: environment)
+            if case .apns(let environment) = service {
+                clients[push.client]?.addresses[push.address]?.environment?.worked(in: environment)
+            }
         case .dropAddress:
             for slot in all { lanes[slot]?.attempts.setUsable(push.address, false) }
             clients[push.client]?.addresses[push.address]?.isDead = true
@@ -447,8 +457,8 @@ extension PushScheduler {
         case .stop(let scope):
             stops.insert(
                 Stop(
-                    place: AppEnvironment(app: push.client.app, environment: environment),
-                    topic: scope == .credential ? nil : address.address.apns.map(Self.topic)))
+                    place: AppService(app: push.client.app, service),
+                    topic: scope == .credential ? nil : Self.topic(address)))
             for slot in slots { lanes[slot]?.attempts.failed(push.address, until: now) }
         }
     }

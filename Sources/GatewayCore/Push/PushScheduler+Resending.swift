@@ -47,11 +47,9 @@ extension PushScheduler {
                 stale(of: key, slots, since: \.confirmed)
                 ?? stale(of: key, slots, since: { $0.address(id)?.spokeSince ?? 0 })
                 ?? (content: .everything(at: position), since: 0)
-            if let apns = address.address.apns {
+            if let type = address.address.budgeted {
                 var budget = clients[key]?.budget ?? PushBudget(terms.budget)
-                budget.count(
-                    apns.type,
-                    pushed: kinds(said.content, lane.record), now: now)
+                budget.count(type, pushed: kinds(said.content, lane.record), now: now)
                 clients[key]?.budget = budget
             }
             begin(
@@ -66,7 +64,7 @@ extension PushScheduler {
     mutating func finishManual(_ push: UnderWay, _ result: PushResult, ends: Bool, now: Int64) {
         var isTaken = false
         switch result {
-        case .apns(let verdict, _): isTaken = verdict == .delivered
+        case .service(let verdict, _, _): isTaken = verdict == .delivered
         case .webhook(let response):
             guard let message = push.message else { break }
             isTaken =

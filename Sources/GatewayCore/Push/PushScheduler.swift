@@ -29,6 +29,8 @@ package struct PushScheduler: Sendable {
         package var webhooksPerHost = 4
         /// The apps with pushes through APNs; `nil` for all.
         package var apnsApps: Set<String>?
+        /// The apps with Web Push; `nil` for all.
+        package var webPushApps: Set<String>?
         package var hasWebhooks = true
 
         package init() {}
@@ -42,6 +44,7 @@ package struct PushScheduler: Sendable {
         switch address {
         case .stream: false
         case .apns: terms.apnsApps.map { $0.contains(app) } ?? true
+        case .webPush: terms.webPushApps.map { $0.contains(app) } ?? true
         case .webhook: terms.hasWebhooks
         }
     }
@@ -92,20 +95,20 @@ package struct PushScheduler: Sendable {
         }
     }
 
-    /// An app in one of APNs' environments: the scope of a part of the configuration.
-    package struct AppEnvironment: Sendable, Hashable {
+    /// An app at a push service: the scope of a part of the configuration.
+    package struct AppService: Sendable, Hashable {
         package let app: String
-        package let environment: APNsEnvironment
+        package let service: PushService
 
-        package init(app: String, environment: APNsEnvironment) {
-            (self.app, self.environment) = (app, environment)
+        package init(app: String, _ service: PushService) {
+            (self.app, self.service) = (app, service)
         }
     }
 
     /// A stopped scope: no pushes are sent there until its configuration changes. Stops are not
     /// stored, because a start reads the configuration again.
     struct Stop: Hashable {
-        let place: AppEnvironment
+        let place: AppService
         /// The topic; `nil` for all topics of the app.
         let topic: String?
     }
@@ -142,7 +145,7 @@ package struct PushScheduler: Sendable {
     var changed: Set<ClientKey> = []
     var stops: Set<Stop> = []
     /// The places that were fixed while pushes were in flight, with the last of those pushes.
-    var mended: [AppEnvironment: UInt64] = [:]
+    var mended: [AppService: UInt64] = [:]
     /// The apps whose catalog came while pushes were in flight, with the last of those pushes.
     var declared: [String: UInt64] = [:]
     /// The earliest time at which a source may be asked again; `.max` if none waits for it.

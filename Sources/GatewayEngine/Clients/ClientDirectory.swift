@@ -74,7 +74,8 @@ package final class ClientDirectory: Sendable {
 
     // MARK: Registration
 
-    /// Permits new webhooks to have addresses in these ranges in addition to public ones.
+    /// Permits new webhooks, and browsers' push services, to have addresses in these ranges in
+    /// addition to public ones.
     package func permitWebhooks(in ranges: [AddressRange]) {
         webhookGuard.withLock { $0 = AddressGuard(allowed: ranges) }
     }
@@ -174,7 +175,7 @@ package final class ClientDirectory: Sendable {
         let written = stored.registration.json(maskingTokens: false)
         stored.digest = RegistrationDigest.text(of: written, stored.attributes)
         try registrar.checkWebhooks(of: stored.registration, replacing: previous?.registration)
-        let faults = stored.registration.webhookFaults(
+        let faults = stored.registration.urlFaults(
             replacing: previous?.registration, by: webhookGuard.withLock { $0 })
         guard faults.isEmpty else { throw EngineError.invalid(faults) }
         // Entries between now and the commit count as missed, which reloads too much but never too

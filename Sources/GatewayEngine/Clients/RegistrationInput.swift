@@ -28,19 +28,26 @@ package enum Registrar: Sendable {
 }
 
 extension ClientRegistration {
-    /// Returns the faults of new webhooks that can never be called. Webhooks of the previous
-    /// registration are not checked: a backend or another configuration is responsible for them,
-    /// and the client must not fail.
-    func webhookFaults(
+    /// Returns the faults of new webhooks and browsers' push services that can never be called. Those
+    /// of the previous registration are not checked: a backend or another configuration is
+    /// responsible for them, and the client must not fail.
+    func urlFaults(
         replacing previous: ClientRegistration?, by addressGuard: AddressGuard
     ) -> Faults {
         let known = previous?.pushAddresses ?? []
         var faults = Faults()
         func check(_ address: DeliveryAddress?, at place: String) {
-            guard case .webhook(let url)? = address, !known.contains(.webhook(url: url)),
-                let objection = WebhookObjection(to: url, by: addressGuard)
-            else { return }
-            faults.add("\(place).url", objection.message)
+            guard let address, !known.contains(address) else { return }
+            let url: String
+            let member: String
+            switch address {
+            case .stream, .apns: return
+            case .webhook(let text): (url, member) = (text, "url")
+            case .webPush(let push): (url, member) = (push.endpoint, "endpoint")
+            }
+            if let objection = WebhookObjection(to: url, by: addressGuard) {
+                faults.add("\(place).\(member)", objection.message)
+            }
         }
         for (index, address) in delivery.enumerated() { check(address, at: "delivery[\(index)]") }
         for (index, control) in controls.enumerated() {

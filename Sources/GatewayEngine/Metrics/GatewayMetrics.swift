@@ -156,6 +156,8 @@ package enum DeliveryChannel: String, CaseIterable, Sendable {
     case apns
     /// A request to the client's server.
     case webhook
+    /// A browser's push service.
+    case webpush
 }
 
 /// A histogram for each widget kind. It caches no more kinds than the registry distinguishes.

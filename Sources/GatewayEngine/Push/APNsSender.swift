@@ -8,7 +8,7 @@ import WidgetModel
 
 /// Sends pushes through APNs: one pool for each team, key and environment, shared by all apps.
 final class APNsSender: PushSender {
-    private typealias AppEnvironment = PushScheduler.AppEnvironment
+    private typealias AppService = PushScheduler.AppService
 
     /// The identity of a sender at APNs, and the endpoint.
     private struct Account: Hashable {
@@ -33,7 +33,7 @@ final class APNsSender: PushSender {
         let forms: [APNsPushType: APNsPushForm]
     }
 
-    private let routes: [AppEnvironment: Route]
+    private let routes: [AppService: Route]
     private let pools: [Purpose: APNsPool]
     private let channels: [Account: APNsChannels]
 
@@ -78,10 +78,10 @@ final class APNsSender: PushSender {
                 former?.channels[account]
                 ?? APNsChannels(settings, account.environment, isApple: account.origin == nil)
         }
-        var routes: [AppEnvironment: Route] = [:]
+        var routes: [AppService: Route] = [:]
         for (app, account) in accounts {
             guard let pool = purposes[account].flatMap({ pools[$0] }) else { continue }
-            routes[AppEnvironment(app: app.app, environment: account.environment)] = Route(
+            routes[AppService(app: app.app, .apns(account.environment))] = Route(
                 account: account, pool: pool, forms: app.forms)
         }
         self.pools = pools
@@ -90,7 +90,7 @@ final class APNsSender: PushSender {
     }
 
     /// The places where this sender uses another account, or another form, than the one before it.
-    func mended(since former: APNsSender?) -> Set<PushScheduler.AppEnvironment> {
+    func mended(since former: APNsSender?) -> Set<PushScheduler.AppService> {
         Set(
             routes.compactMap { place, route in
                 let before = former?.routes[place]
@@ -105,7 +105,7 @@ final class APNsSender: PushSender {
         for (place, route) in routes where place.app == app {
             guard let channels = channels[route.account], let form = route.forms[.liveactivity]
             else { continue }
-            found["\(place.environment)"] = ActivityStarts.Channels(
+            found["\(route.account.environment)"] = ActivityStarts.Channels(
                 create: { try await channels.create(bundle: form.app) },
                 delete: { try await channels.delete($0, bundle: form.app) })
         }
@@ -136,14 +136,13 @@ final class APNsSender: PushSender {
             return finished(PushReport(result: .content(.nothing)))
         }
         guard case .apns(let address) = order.address,
-            let route = routes[
-                AppEnvironment(app: order.client.app, environment: order.environment)],
+            let route = routes[AppService(app: order.client.app, .apns(order.environment))],
             let form = route.forms[address.type]
         else {
             // The environment has no key: nothing can be sent there until one is configured.
             finished(
                 PushReport(
-                    result: .apns(.stop(.credential)), reason: "NotConfigured",
+                    result: .service(.stop(.credential)), reason: "NotConfigured",
                     alert: .credentialRefused))
             return
         }
@@ -158,12 +157,12 @@ final class APNsSender: PushSender {
             }
         guard var push = made else {
             // One client's malformed token says nothing about other clients.
-            finished(PushReport(result: .apns(.dropAddress), reason: "BadToken"))
+            finished(PushReport(result: .service(.dropAddress), reason: "BadToken"))
             return
         }
         push.failures = order.failures
         push.payload = order.activity?.payload
-        let other = AppEnvironment(app: order.client.app, environment: order.environment.other)
+        let other = AppService(app: order.client.app, .apns(order.environment.other))
         push.mayTryOtherEnvironment = order.mayTryOtherEnvironment && routes[other] != nil
         route.pool.push(push) { finished(PushReport($0, topic: form.topic)) }
     }
@@ -195,7 +194,7 @@ extension PushReport {
             mayHaveArrived = failure != .notProcessed && failure != .notConnected
         case nil: reason = "NotSent"
         }
-        self.result = .apns(result.reaction.verdict, mayHaveArrived: mayHaveArrived)
+        self.result = .service(result.reaction.verdict, mayHaveArrived: mayHaveArrived)
         reference = result.id
         // An unsent push was not rejected itself: an earlier push was.
         alert = result.outcome == nil ? nil : result.reaction.alert

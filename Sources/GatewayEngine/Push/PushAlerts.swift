@@ -1,5 +1,6 @@
 import GatewayCore
 import Synchronization
+import WidgetModel
 
 /// Push problems that need an operator: the latest of each app, in memory. A problem that occurs
 /// repeatedly is one event with a count.
@@ -91,21 +92,24 @@ extension PushAlert {
     /// - Parameter reason: The peer's text, which is truncated.
     fileprivate func text(channel: String, reason: String, _ topics: TopicMismatch?) -> String {
         let reason = String(reason.prefix(64))
+        let service =
+            channel == NotificationChannel.webpush.rawValue ? "A browser's push service" : "APNs"
         return switch self {
         case .topicRefused:
             "APNs rejects the topic of \(channel) pushes: \(reason). They are disabled until the "
                 + "configuration has another key or topic, or SIGHUP."
         case .credentialRefused:
-            "APNs rejects the key or certificate of \(channel) pushes: \(reason)."
+            "\(service) rejects the key or certificate of \(channel) pushes: \(reason)."
         case .pairingRefused:
             "APNs reports device tokens of another topic for \(channel) pushes: \(reason). "
                 + (topics.map { $0.text + " " } ?? "")
                 + "The affected clients get no pushes until then."
         case .requestRefused:
-            "APNs rejects \(channel) pushes as invalid: \(reason). Check the apns options for "
+            "\(service) rejects \(channel) pushes as invalid: \(reason). Check the options for "
                 + "them, and the version of the gateway."
         case .answerUnknown:
-            "APNs answered \(channel) pushes with a response unknown to this version: \(reason)."
+            "\(service) answered \(channel) pushes with a response unknown to this version: "
+                + "\(reason)."
         case .webhookGone:
             "The webhook answered 410. It is disabled until the client registers again."
         case .webhookFailing:

@@ -186,7 +186,7 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Applies new settings to the scheduler; the senders have been replaced already.
     package func configure(
-        _ terms: PushScheduler.Terms, mended: Set<PushScheduler.AppEnvironment>, liftsStops: Bool
+        _ terms: PushScheduler.Terms, mended: Set<PushScheduler.AppService>, liftsStops: Bool
     ) {
         loop.execute { [self] in
             scheduler.configure(terms, mended: mended, liftsStops: liftsStops, now: now)
@@ -402,7 +402,7 @@ package final class PushLoop: @unchecked Sendable {
         guard let sender = dependencies.sender(order, asked) else {
             // No sender is configured: the push waits for a configuration.
             scheduler.finished(
-                order.number, .apns(.stop(.credential)), now: now, random: 0)
+                order.number, .service(.stop(.credential)), now: now, random: 0)
             return
         }
         guard dependencies.mayPush() else {
@@ -501,7 +501,11 @@ package final class PushLoop: @unchecked Sendable {
             let dependencies, let accepted = dependencies.acceptTime(order.content.sequence)
         else { return }
         let channel: DeliveryChannel
-        if case .webhook = order.address { channel = .webhook } else { channel = .apns }
+        switch order.address {
+        case .webhook: channel = .webhook
+        case .webPush: channel = .webpush
+        case .stream, .apns: channel = .apns
+        }
         metrics.freshnessSent[channel]?.record(
             Double(max(0, clock.wallMilliseconds() - accepted)) / 1000,
             kind: order.content.kindLabel)

@@ -29,13 +29,13 @@ package enum PushOutcome: String, Sendable, CaseIterable {
     init(_ result: PushResult) {
         self =
             switch result {
-            case .apns(.delivered, _): .sent
-            case .apns(.dropAddress, _): .dropped
-            case .apns(.quarantineAddress, _): .quarantined
-            case .apns(.tryOtherEnvironment, _): .environment
-            case .apns(.retry, _): .retry
-            case .apns(.giveUp, _): .givenUp
-            case .apns(.stop, _): .stopped
+            case .service(.delivered, _, _): .sent
+            case .service(.dropAddress, _, _): .dropped
+            case .service(.quarantineAddress, _, _): .quarantined
+            case .service(.tryOtherEnvironment, _, _): .environment
+            case .service(.retry, _, _): .retry
+            case .service(.giveUp, _, _): .givenUp
+            case .service(.stop, _, _): .stopped
             case .webhook(let response?) where response.isSuccess: .sent
             case .content(.nothing), .content(.expired): .skipped
             case .content(.failed): .content

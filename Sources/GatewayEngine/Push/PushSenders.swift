@@ -1,7 +1,9 @@
+import CurlMulti
 import Foundation
 import GatewayCore
 import GatewayDelivery
 import GatewayOperations
+import GatewaySigning
 import Synchronization
 import WidgetModel
 
@@ -10,10 +12,43 @@ package final class PushSenders: Sendable {
     package struct Generation: Sendable {
         fileprivate let apns: APNsSender?
         fileprivate let webhooks: WebhookPushes?
+        fileprivate let webPush: WebPushSender?
+        fileprivate let requests: Requests?
         fileprivate let contents: ActivityContents?
         fileprivate let certificateEnds: [String: Date]
         /// The places whose pushes use another account, or another form, than before.
-        package let mended: Set<PushScheduler.AppEnvironment>
+        package let mended: Set<PushScheduler.AppService>
+    }
+
+    /// The requests to URLs that clients and backends chose.
+    fileprivate struct Requests: Sendable {
+        let sender: WebhookSender
+        private let ranges: [AddressRange]
+        private let trust: CurlTrust
+        private let connectionsMax: Int
+
+        /// Reuses the connections of `former` if it allows the same addresses, trusts the same
+        /// certificates and allows as many connections. Throws ``Faults`` if memory is exhausted.
+        init(
+            _ configuration: PushConfiguration, _ files: PushFiles, after former: Requests?
+        ) throws(Faults) {
+            ranges = files.webhookRanges
+            trust = files.webhookTrust
+            connectionsMax = configuration.terms.webhooksMax
+            if let former, former.ranges == ranges, former.trust == trust,
+                former.connectionsMax == connectionsMax
+            {
+                sender = former.sender
+                return
+            }
+            do throws(CurlError) {
+                sender = try WebhookSender(
+                    addressGuard: AddressGuard(allowed: ranges), trust: trust,
+                    connectionsMax: connectionsMax)
+            } catch {
+                throw Faults("webhooks.enabled", error.message)
+            }
+        }
     }
 
     private struct State {
@@ -60,22 +95,26 @@ package final class PushSenders: Sendable {
         _ configuration: PushConfiguration, _ files: PushFiles, after former: Generation?,
         share: @escaping ProviderTokenShare.OfIssuer, content: WebhookPushes.Content
     ) throws(Faults) -> Generation {
-        var webhooks: WebhookPushes?
-        if configuration.hasWebhooks {
-            webhooks = former?.webhooks
-            if webhooks?.serves(configuration, files) != true {
-                webhooks = try WebhookPushes(configuration, files, content)
-            }
+        var requests: Requests?
+        if configuration.hasWebhooks || !files.webPush.isEmpty {
+            requests = try Requests(configuration, files, after: former?.requests)
         }
         let apns =
             configuration.apps.isEmpty
             ? nil
             : APNsSender(configuration, files, after: former?.apns, share: share)
+        let sender = requests?.sender
+        let webPush =
+            files.webPush.isEmpty
+            ? nil : sender.map { WebPushSender(files.webPush, $0, content) }
         return Generation(
-            apns: apns, webhooks: webhooks,
+            apns: apns,
+            webhooks: configuration.hasWebhooks ? sender.map { WebhookPushes($0, content) } : nil,
+            webPush: webPush, requests: requests,
             contents: apns == nil ? nil : try ActivityContents(configuration, files, content),
             certificateEnds: files.certificateEnds,
-            mended: apns?.mended(since: former?.apns) ?? [])
+            mended: (apns?.mended(since: former?.apns) ?? []).union(
+                webPush?.mended(since: former?.webPush) ?? []))
     }
 
     /// Switches to another generation. Pushes in flight on connections that it does not reuse end
@@ -91,7 +130,9 @@ package final class PushSenders: Sendable {
             state.retiring[number] = Task { [weak self] in
                 await former.contents?.drain()
                 await former.apns?.drain(except: next.apns)
-                if former.webhooks !== next.webhooks { await former.webhooks?.drain() }
+                if former.requests?.sender !== next.requests?.sender {
+                    await former.requests?.sender.drain()
+                }
                 self?.ended(number)
             }
         }
@@ -120,7 +161,13 @@ package final class PushSenders: Sendable {
                 state.withLock { $0.current.apns }
             }
         case .webhook: return current.webhooks
+        case .webPush: return current.webPush
         }
+    }
+
+    /// Returns the key with which an app's browsers subscribe to Web Push; `nil` without one.
+    package func applicationServerKey(of app: String) -> String? {
+        state.withLock { $0.current }.webPush?.accounts[app]?.key.applicationServerKey
     }
 
     /// Returns what manages the broadcast channels of an app, by environment.
@@ -135,6 +182,6 @@ package final class PushSenders: Sendable {
         // Their pushes for Live Activities go through the current sender.
         for task in retiring.values { await task.value }
         await current.apns?.drain()
-        await current.webhooks?.drain()
+        await current.requests?.sender.drain()
     }
 }

@@ -1,7 +1,6 @@
 import CurlMulti
 import GatewayCore
 import GatewayDelivery
-import GatewayOperations
 import GatewaySigning
 import WidgetModel
 
@@ -33,35 +32,11 @@ package final class WebhookPushes: PushSender {
         }
     }
 
-    private let ranges: [AddressRange]
-    private let trust: CurlTrust
-    private let connectionsMax: Int
     private let sender: WebhookSender
     private let content: Content
 
-    /// - Throws: ``Faults`` if memory is exhausted.
-    init(
-        _ configuration: PushConfiguration, _ files: PushFiles, _ content: Content
-    ) throws(Faults) {
-        do throws(CurlError) {
-            sender = try WebhookSender(
-                addressGuard: AddressGuard(allowed: files.webhookRanges),
-                trust: files.webhookTrust,
-                connectionsMax: configuration.terms.webhooksMax)
-        } catch {
-            throw Faults("webhooks.enabled", error.message)
-        }
-        self.content = content
-        ranges = files.webhookRanges
-        trust = files.webhookTrust
-        connectionsMax = configuration.terms.webhooksMax
-    }
-
-    /// Returns whether another configuration allows the same addresses, trusts the same
-    /// certificates and allows as many connections.
-    func serves(_ configuration: PushConfiguration, _ files: PushFiles) -> Bool {
-        ranges == files.webhookRanges && trust == files.webhookTrust
-            && connectionsMax == configuration.terms.webhooksMax
+    init(_ sender: WebhookSender, _ content: Content) {
+        (self.sender, self.content) = (sender, content)
     }
 
     package func send(_ order: DuePush, _ finished: @escaping @Sendable (PushReport) -> Void) {
@@ -99,10 +74,6 @@ package final class WebhookPushes: PushSender {
         }
     }
 
-    func drain() async {
-        await sender.drain()
-    }
-
     private static func failed(_ reason: String) -> PushReport {
         PushReport(result: .webhook(nil), reason: reason)
     }
@@ -110,13 +81,20 @@ package final class WebhookPushes: PushSender {
     private static func message(
         _ order: DuePush, _ content: Content
     ) throws(SigningError) -> WebhookMessage {
-        let notification = try content.notification(order)
+        WebhookMessage(
+            id: "msg_" + String(order.message, radix: 16), timestamp: content.clock.wallSeconds(),
+            body: try content.answer(order))
+    }
+}
+
+extension WebhookPushes.Content {
+    /// Returns what a poll would be answered.
+    func answer(_ order: DuePush) throws(SigningError) -> [UInt8] {
+        let notification = try notification(order)
         let body: JSONValue = [
-            "cursor": .string(content.cursor(order.position, order.epoch)),
+            "cursor": .string(cursor(order.position, order.epoch)),
             "notifications": [.string(String(decoding: notification, as: UTF8.self))],
         ]
-        return WebhookMessage(
-            id: "msg_" + String(order.message, radix: 16), timestamp: content.clock.wallSeconds(),
-            body: body.serialized)
+        return body.serialized
     }
 }

@@ -3,7 +3,7 @@ import WidgetModel
 
 extension ConfigurationSchema {
     /// The options for pushes and their credentials.
-    static let push: [ConfigurationOption] = [apps, forms, pushing].flatMap { $0 }
+    static let push: [ConfigurationOption] = [apps, forms, webPush, pushing].flatMap { $0 }
 
     private static let apps: [ConfigurationOption] = [
         .option("apns.*.app", .text, default: "required", "An app that gets pushes through APNs."),
@@ -42,6 +42,18 @@ extension ConfigurationSchema {
         ]
         return options.filter { type != .liveactivity || $0.key.hasSuffix(".expiration") }
     }
+
+    private static let webPush: [ConfigurationOption] = [
+        .option(
+            "webPush.*.app", .text, default: "required",
+            "An app whose browsers get pushes (Web Push)."),
+        .option(
+            "webPush.*.key", .path, default: "required",
+            "Private P-256 key, PEM, of the app (VAPID)."),
+        .option(
+            "webPush.*.subject", .text, default: "required",
+            "`mailto:` or `https:` URL where push services reach the operator."),
+    ]
 
     static let pushing: [ConfigurationOption] = [
         .setting(
@@ -97,12 +109,13 @@ extension ConfigurationSchema {
         .setting(
             "webhooks.allowedRanges", .texts, sets: \.push.webhookRanges, by: { $0.texts($1) },
             default: "none",
-            "Addresses that webhooks and sources of content may have in addition to public ones, "
-                + "such as 10.0.0.0/8."),
+            "Addresses that webhooks, browsers' push services and sources of content may have in "
+                + "addition to public ones, such as 10.0.0.0/8."),
         .setting(
             "webhooks.ca", .path, sets: \.push.webhookTrust, by: { $0.text($1) },
             default: "the system's",
-            "Trusted certificates for webhooks and sources of content, PEM."),
+            "Trusted certificates for webhooks, browsers' push services and sources of content, "
+                + "PEM."),
         .number(
             "webhooks.connectionsPerHost", in: 1...64, \.push.terms.webhooksPerHost,
             "Maximum number of requests at a time from an app to a host over HTTP/1.1."),

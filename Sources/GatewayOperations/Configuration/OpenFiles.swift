@@ -46,7 +46,7 @@ extension GatewayConfiguration {
         ]
         if probes != nil { ports.append(Self.plainPortConnectionsMax) }
         // Outside of development mode a reload may enable webhooks.
-        let hasWebhooks = push.hasWebhooks || !isDevelopment
+        let hasWebhooks = push.hasWebhooks || !push.webPush.isEmpty || !isDevelopment
         return DescriptorBudget(
             limit: limit, connections: connectionsMax,
             needs: .init(

@@ -4,6 +4,7 @@ import WidgetModel
 extension GatewayConfiguration {
     mutating func readPush(_ layers: inout ConfigurationLayers) {
         push.apps = PushConfiguration.apps(&layers)
+        push.webPush = PushConfiguration.webPush(&layers)
         // The faults of these are listed before those of the others.
         let first = [
             "push.apnsProduction", "push.apnsSandbox", "webhooks.enabled", "push.attemptsAge",
@@ -16,6 +17,7 @@ extension GatewayConfiguration {
             window: (layers.seconds("push.spreadLow") ?? 900) * 1_000,
             windowOfNormal: (layers.seconds("push.spreadNormal") ?? 60) * 1_000)
         push.terms.apnsApps = Set(push.apps.map(\.app))
+        push.terms.webPushApps = Set(push.webPush.map(\.app))
         push.terms.hasWebhooks = push.hasWebhooks
     }
 }
@@ -31,6 +33,24 @@ extension PushConfiguration {
             }
         }
         return apps
+    }
+
+    fileprivate static func webPush(_ layers: inout ConfigurationLayers) -> [WebPushApp] {
+        var names: Set<String> = []
+        return layers.places(of: "webPush").compactMap { place in
+            let prefix = "webPush.\(place)"
+            let app = layers.required("\(prefix).app")
+            let key = layers.required("\(prefix).key")
+            let subject = layers.required("\(prefix).subject")
+            if !subject.isEmpty, !["mailto:", "https:"].contains(where: { subject.hasPrefix($0) }) {
+                layers.fault("\(prefix).subject", "must begin with mailto: or https:")
+            }
+            guard !app.isEmpty else { return nil }
+            if !names.insert(app).inserted {
+                layers.fault("\(prefix).app", "\(app) has two entries")
+            }
+            return WebPushApp(place: place, app: app, key: key, subject: subject)
+        }
     }
 
     /// Reads the intervals for individual kinds, in milliseconds.

@@ -23,6 +23,17 @@ package struct PushConfiguration: Sendable {
         package var forms: [APNsPushType: APNsPushForm]
     }
 
+    /// An app with Web Push.
+    package struct WebPushApp: Sendable {
+        /// Its index in the list, which names it in faults.
+        package var place: Int
+        package var app: String
+        /// The file of its key, in PEM.
+        package var key: String
+        /// A `mailto:` or `https:` URL of its operator.
+        package var subject: String
+    }
+
     package var terms = PushScheduler.Terms()
     /// The apps, each once for each environment.
     package var apps: [App] = []
@@ -30,6 +41,7 @@ package struct PushConfiguration: Sendable {
     package var hosts: [APNsEnvironment: Address] = [:]
     /// Certificates in PEM to trust at APNs, instead of the system's.
     package var trust: String?
+    package var webPush: [WebPushApp] = []
     package var hasWebhooks = false
     /// Address ranges allowed for webhooks in addition to public ones, such as `10.0.0.0/8`.
     package var webhookRanges: [String] = []
@@ -38,7 +50,7 @@ package struct PushConfiguration: Sendable {
     package var attemptSeconds: Int64 = 7 * 86_400
     package var attemptRows: Int64 = 1_000_000
 
-    package var isActive: Bool { hasWebhooks || !apps.isEmpty }
+    package var isActive: Bool { hasWebhooks || !apps.isEmpty || !webPush.isEmpty }
 
     package init() {}
 }

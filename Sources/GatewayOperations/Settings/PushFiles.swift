@@ -5,6 +5,12 @@ import GatewaySigning
 import GatewayTLS
 import WidgetModel
 
+/// The identity of an app at the push services of browsers.
+package struct WebPushAccount: Sendable, Equatable {
+    package let key: SigningKey
+    package let subject: String
+}
+
 /// The contents of the files and options in the push configuration, read and checked: keys,
 /// certificates, authorities and address ranges.
 package struct PushFiles: Sendable {
@@ -40,6 +46,8 @@ package struct PushFiles: Sendable {
     /// The expiry of the certificates that identify apps to APNs: for an app with several, the
     /// earliest.
     package private(set) var certificateEnds: [String: Date] = [:]
+    /// The identities of apps with Web Push.
+    package private(set) var webPush: [String: WebPushAccount] = [:]
     /// The certificates to trust at APNs.
     package private(set) var trust = CurlTrust.system
     package private(set) var webhookTrust = CurlTrust.system
@@ -57,6 +65,11 @@ package struct PushFiles: Sendable {
         for app in configuration.apps {
             guard case .certificate(_, _, let ends) = credentials[app.credential] else { continue }
             certificateEnds[app.app] = min(ends, certificateEnds[app.app] ?? ends)
+        }
+        for app in configuration.webPush {
+            let option = "webPush.\(app.place).key"
+            guard let key = Self.key(app.key, option, &faults) else { continue }
+            webPush[app.app] = WebPushAccount(key: key, subject: app.subject)
         }
         trust = Self.trust(configuration.trust, "push.apnsCA", &faults)
         webhookTrust = Self.trust(configuration.webhookTrust, "webhooks.ca", &faults)
@@ -77,12 +90,7 @@ package struct PushFiles: Sendable {
     ) -> Credential? {
         switch credential {
         case .key(_, _, let file):
-            guard let pem = contents(file, "\(place).key", &faults) else { return nil }
-            guard let key = try? SigningKey(pem: pem), key.algorithm == .es256 else {
-                faults.add("\(place).key", "\(file) contains no P-256 private key in PEM")
-                return nil
-            }
-            return .key(key)
+            return key(file, "\(place).key", &faults).map { .key($0) }
         case .certificate(let file, let key):
             // Both are read before an error returns, so that all faults are reported.
             let chain = contents(file, "\(place).certificate", &faults)
@@ -99,6 +107,17 @@ package struct PushFiles: Sendable {
                 return nil
             }
         }
+    }
+
+    private static func key(
+        _ file: String, _ option: String, _ faults: inout Faults
+    ) -> SigningKey? {
+        guard let pem = contents(file, option, &faults) else { return nil }
+        guard let key = try? SigningKey(pem: pem), key.algorithm == .es256 else {
+            faults.add(option, "\(file) contains no P-256 private key in PEM")
+            return nil
+        }
+        return key
     }
 
     private static func trust(

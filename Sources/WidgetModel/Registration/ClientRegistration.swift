@@ -192,6 +192,25 @@ public enum DeliveryAddress: Sendable, Hashable {
     case apns(APNsAddress)
     /// A webhook. Only a backend may register one.
     case webhook(url: String)
+    /// The push service that a browser subscribed to (Web Push, RFC 8030).
+    case webPush(WebPushAddress)
+
+    /// A browser's push subscription, with the members that `PushSubscription.toJSON()` gives it.
+    public struct WebPushAddress: Sendable, Hashable {
+        /// The URL to push to. It is secret: whoever knows it may push.
+        public var endpoint: String
+        /// The browser's public P-256 key, base64url.
+        public var p256dh: String
+        /// The secret that pushes are encrypted with, base64url.
+        public var auth: String
+
+        /// Creates an address.
+        public init(endpoint: String, p256dh: String, auth: String) {
+            self.endpoint = endpoint
+            self.p256dh = p256dh
+            self.auth = auth
+        }
+    }
 
     /// The token and options of a push through APNs.
     public struct APNsAddress: Sendable, Hashable {

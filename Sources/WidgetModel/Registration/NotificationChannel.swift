@@ -23,10 +23,12 @@ package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
     /// APNs, a Live Activity.
     case liveactivity
     case webhook
+    /// The push service of a browser.
+    case webpush
 
     /// The channels that the gateway pushes by.
     package static let pushes: [NotificationChannel] = [
-        .widgets, .controls, .background, .liveactivity, .webhook,
+        .widgets, .controls, .background, .liveactivity, .webhook, .webpush,
     ]
 }
 
@@ -39,6 +41,7 @@ extension DeliveryAddress {
         switch self {
         case .stream: .stream
         case .webhook: .webhook
+        case .webPush: .webpush
         case .apns(let address):
             switch address.type {
             case .widgets: .widgets

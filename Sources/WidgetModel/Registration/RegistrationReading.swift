@@ -329,6 +329,9 @@ extension DeliveryAddress {
         case "apns":
             guard let address = Self.apns(&reader, notes.limits, &notes.faults) else { return nil }
             self = .apns(address)
+        case "webpush":
+            guard let address = Self.webPush(&reader, &notes) else { return nil }
+            self = .webPush(address)
         default:
             notes.warnings.add(
                 reader.path("type"), "is not a delivery type of this gateway and was ignored")
@@ -381,6 +384,37 @@ extension DeliveryAddress {
         return APNsAddress(
             pushType: pushType, token: token, environment: environment, topic: topic,
             channel: channel?.stringValue)
+    }
+
+    private static func webPush(
+        _ reader: inout MemberReader, _ notes: inout ReadingNotes
+    ) -> WebPushAddress? {
+        let endpoint = reader.string(
+            "endpoint", required: true, limit: Self.urlBytesMax, &notes.faults)
+        if let endpoint, !endpoint.hasPrefix("https://") {
+            notes.faults.add(reader.path("endpoint"), "must be an https URL")
+        }
+        // Null for most browsers, which say nothing by it.
+        _ = reader.value("expirationTime")
+        guard let value = reader.required("keys", &notes.faults),
+            var keys = MemberReader(value, at: reader.path("keys"), &notes.faults)
+        else { return nil }
+        func bytes(_ name: String, _ isFit: ([UInt8]) -> Bool, _ reason: String) -> String? {
+            let text = keys.string(name, required: true, limit: notes.textMax, &notes.faults)
+            guard let text else { return nil }
+            if Base64.url.decode(text).map(isFit) != true {
+                notes.faults.add(keys.path(name), reason)
+            }
+            return text
+        }
+        let p256dh = bytes(
+            "p256dh", { $0.count == 65 && $0.first == 4 },
+            "must be an uncompressed P-256 key in base64url without padding")
+        let auth = bytes(
+            "auth", { $0.count == 16 }, "must be 16 bytes in base64url without padding")
+        keys.warnUnknown(&notes.warnings)
+        guard let endpoint, let p256dh, let auth else { return nil }
+        return WebPushAddress(endpoint: endpoint, p256dh: p256dh, auth: auth)
     }
 
     private static func isChannel(_ value: JSONValue) -> Bool {

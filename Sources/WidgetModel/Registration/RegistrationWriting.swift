@@ -88,6 +88,16 @@ extension DeliveryAddress {
             return ["type": "stream"]
         case .webhook(let url):
             return ["type": "webhook", "url": .string(url)]
+        case .webPush(let push):
+            if maskingTokens {
+                // The host says which service it is, the rest of the URL whom it reaches.
+                let origin = push.endpoint.split(separator: "/").prefix(2).joined(separator: "//")
+                return ["type": "webpush", "endpoint": .string(origin + "/…")]
+            }
+            return [
+                "type": "webpush", "endpoint": .string(push.endpoint),
+                "keys": ["p256dh": .string(push.p256dh), "auth": .string(push.auth)],
+            ]
         case .apns(let address):
             let token = maskingTokens ? address.token.prefix(8) + "…" : address.token[...]
             var object: JSONObject = ["type": "apns", "pushType": .string(address.pushType)]

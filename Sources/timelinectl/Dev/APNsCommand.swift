@@ -8,8 +8,8 @@ import WidgetModel
 struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",
-        abstract: "Simulate Apple's push service for development.",
-        subcommands: [APNsCommand.self, APNsTokenCommand.self])
+        abstract: "Simulate push services for development.",
+        subcommands: [APNsCommand.self, APNsTokenCommand.self, WebPushCommand.self])
 }
 
 struct APNsCommand: AsyncParsableCommand {
@@ -26,7 +26,7 @@ struct APNsCommand: AsyncParsableCommand {
             address; Apple has another host for that.
 
             Faults are injected by device token or channel (--answer) or at random (--fault): \
-            \(PushBehaviourText.help).
+            \(PushBehaviourText.help(.apns)).
 
             Examples:
               timelinectl dev apns
@@ -37,17 +37,7 @@ struct APNsCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var development: DevelopmentAPNs
-
-    @Option(help: ArgumentHelp("Listen address.", valueName: "host:port"))
-    var listen = "127.0.0.1:2197"
-
-    @Option(help: ArgumentHelp("The server's certificate chain, in PEM.", valueName: "file"))
-    var certificate: String?
-
-    @Option(
-        name: .customLong("certificate-key"),
-        help: ArgumentHelp("The certificate's private key.", valueName: "file"))
-    var certificateKey: String?
+    @OptionGroup var simulator: SimulatorOptions
 
     @Option(
         name: .customLong("client-ca"),
@@ -61,124 +51,20 @@ struct APNsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Accept pushes for this app only. Repeatable.", valueName: "id"))
     var app: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "Responses for a device token or channel, in order. Repeatable.",
-            valueName: "token=answer,..."))
-    var answer: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "Fault rate. Repeatable.", valueName: "percent%[=answer]"))
-    var fault: [String] = []
-
-    @Option(help: "Random seed for fault injection.")
-    var seed: UInt64 = 1
-
-    @Option(help: "Exit after this many requests.")
-    var count: Int?
-
-    @Flag(help: "Print JSON, one document per line.")
-    var json = false
-
-    private var form: OutputForm { json ? .json : .text }
-
     func validate() throws {
-        guard address != nil else { throw ValidationError("--listen must be HOST:PORT") }
-        guard (certificate == nil) == (certificateKey == nil) else {
-            throw ValidationError("--certificate and --certificate-key must be given together")
-        }
-        if let count, count < 1 { throw ValidationError("--count must be at least 1") }
-        _ = try scripts(wall: 0)
-        _ = try faults(wall: 0)
-    }
-
-    private var address: (host: String, port: Int)? {
-        guard let colon = listen.lastIndex(of: ":"), colon > listen.startIndex,
-            let port = Int(listen[listen.index(after: colon)...]), (0...65_535).contains(port)
-        else { return nil }
-        let host = listen[..<colon].trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
-        return (host, port)
-    }
-
-    private func scripts(wall: Int64) throws -> [(token: String, behaviours: [PushBehaviour])] {
-        try answer.map { text in
-            // The id of a channel may end with `=`.
-            let parts = text.split(separator: "=", omittingEmptySubsequences: false)
-            let token = parts.dropLast().joined(separator: "=")
-            guard !token.isEmpty, let answers = parts.last, !answers.isEmpty else {
-                throw ValidationError("--answer must be TOKEN=ANSWER")
-            }
-            return (token, try answers.split(separator: ",").map { try behaviour($0, wall: wall) })
-        }
-    }
-
-    private func faults(wall: Int64) throws -> [PushFault] {
-        let faults = try fault.flatMap { text in
-            let parts = text.split(separator: "=", maxSplits: 1)
-            guard let percent = parts.first, percent.hasSuffix("%"),
-                let share = Double(percent.dropLast()), (0...100).contains(share)
-            else { throw ValidationError("--fault must be PERCENT% or PERCENT%=ANSWER") }
-            let millionths = Int((share * 10_000).rounded())
-            guard parts.count == 2 else {
-                return PushBehaviourText.mixture(share: millionths, wall: wall)
-            }
-            return [PushFault(try behaviour(parts[1], wall: wall), share: millionths)]
-        }
-        guard faults.map(\.share).reduce(0, +) <= 1_000_000 else {
-            throw ValidationError("the fault rates add up to more than 100%")
-        }
-        return faults
-    }
-
-    private func behaviour(_ text: Substring, wall: Int64) throws -> PushBehaviour {
-        guard let behaviour = PushBehaviourText.parse(text, wall: wall) else {
-            throw ValidationError("`\(text)` is not \(PushBehaviourText.help)")
-        }
-        return behaviour
+        let notation = PushBehaviourText(.apns, wall: 0)
+        _ = (try simulator.scripts(notation), try simulator.faults(notation))
     }
 
     func run() async throws {
-        guard let address else { throw ExitStatus.usage }
-        let wall = APNsServer.time().wall
+        let notation = PushBehaviourText(.apns, wall: APNsServer.time().wall)
         var terms = SimulatedAPNs.Terms()
         terms.environment = production ? .production : .sandbox
         terms.keys = [try development.registered(try development.key())]
         if !app.isEmpty { terms.rules.apps = Set(app) }
-        terms.faults = try faults(wall: wall)
-        terms.seed = seed
-        var ca: String?
-        var settings: APNsServer.Settings
-        if let certificate, let certificateKey {
-            settings = .init(certificate: .file(certificate), key: .file(certificateKey))
-        } else {
-            let made = try development.certificates()
-            ca = made.ca
-            settings = .init(certificate: .file(made.certificate), key: .file(made.key))
-        }
-        settings.host = address.host
-        settings.port = address.port
-        settings.clientCA = clientCA.map { .file($0) }
-        let lines = PushLines(form: form)
-        settings.onDecision = { lines.print($0, at: $1) }
-        let server: APNsServer
-        do {
-            server = try APNsServer(terms, settings)
-        } catch {
-            Terminal.complain("timelinectl: \(error)")
-            throw ExitStatus.usage
-        }
-        for script in try scripts(wall: wall) { server.script(script.token, script.behaviours) }
-        introduce("https://\(address.host):\(server.port)", ca: ca)
-        let interruption = Interruption()
-        while !interruption.hasCome, count.map({ lines.count < $0 }) ?? true {
-            try? await Task.sleep(for: .milliseconds(50))
-        }
-        // The last responses are still being sent.
-        if count != nil { try? await Task.sleep(for: .milliseconds(200)) }
-        let record = server.record
-        await server.stop()
-        PushLines.summarise(record, as: form)
+        try await simulator.run(
+            terms, notation, clientCA: clientCA.map { .file($0) },
+            certificates: development.certificates, introduce: introduce)
     }
 
     /// Prints the address of the service.
@@ -189,7 +75,7 @@ struct APNsCommand: AsyncParsableCommand {
             "environment": .string(production ? "production" : "sandbox"),
         ]
         object["ca"] = ca.map { .string($0) }
-        Terminal.print(.object(object), as: form) {
+        Terminal.print(.object(object), as: simulator.form) {
             """
             ready \(url)
             In the gateway's configuration:
@@ -226,12 +112,15 @@ final class PushLines: Sendable {
         let token = request.deviceToken.map { "\($0.prefix(Self.tokenCharacters))…" }
         let timestamp = activity?.timestamp.map { String($0) }
         let fields: [(name: String, value: String?)] = [
-            ("request", managed), ("pushType", request.pushType), ("topic", request.topic),
+            ("request", managed), ("pushType", request.pushType),
+            ("topic", request.topic ?? request.webPush["topic"]),
             ("token", token),
             ("priority", request.priority), ("expiration", request.expiration),
             ("collapseId", request.collapseID), ("id", request.id ?? request.requestID),
             ("channel", request.channelID), ("event", activity?.event?.rawValue),
             ("timestamp", timestamp),
+            ("ttl", request.webPush["ttl"]), ("urgency", request.webPush["urgency"]),
+            ("bytes", request.webPush.isEmpty ? nil : "\(request.bodyBytes)"),
         ]
         let outcome = PushBehaviourText.text(decision.behaviour)
         // One at a time, so that lines stay whole.
@@ -283,6 +172,7 @@ final class PushLines: Sendable {
         case .repeatedAfter(let reason): "a push sent again after \(reason.rawValue)"
         case .pushedToDead: "a push to a token or channel that was answered to be dead"
         case .badRequest(let reason): "a request refused with \(reason.rawValue)"
+        case .malformed(let fault): "a request refused because \(fault)"
         case .badContent(let key): "a Live Activity push with a missing or invalid \(key)"
         case .outOfOrder: "a Live Activity push with a timestamp no higher than before"
         case .afterEnd: "a Live Activity push after the end"

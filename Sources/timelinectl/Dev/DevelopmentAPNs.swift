@@ -33,28 +33,12 @@ struct DevelopmentAPNs: ParsableArguments {
 
     /// Certificates for this machine's own names; creates them if they are missing.
     func certificates() throws -> DevelopmentCertificates {
-        do throws(TLSError) {
-            return try DevelopmentCertificates.ensure(
-                in: data, now: Int64(Date().timeIntervalSince1970))
-        } catch {
-            throw ValidationError(error.message)
-        }
+        try DevelopmentFiles.certificates(in: data)
     }
 
     /// The team's key; creates one if it is missing.
     func key() throws -> SigningKey {
-        do throws(SigningError) {
-            if providerKey == nil, !FileManager.default.fileExists(atPath: keyPath) {
-                // If this fails, so does saving, with the reason.
-                try? FileManager.default.createDirectory(
-                    atPath: data, withIntermediateDirectories: true,
-                    attributes: [.posixPermissions: 0o700])
-                try SigningKey(generating: .es256).save(to: keyPath)
-            }
-            return try SigningKey(contentsOf: keyPath)
-        } catch {
-            throw ValidationError("\(keyPath): \(error.message)")
-        }
+        try DevelopmentFiles.key(keyPath, creatingIn: providerKey == nil ? data : nil)
     }
 
     /// The key in the form in which the service registers it.
@@ -63,6 +47,34 @@ struct DevelopmentAPNs: ParsableArguments {
             return try ProviderKey(id: keyID, team: team, key: key.publicKey)
         } catch {
             throw ValidationError("\(keyPath): \(error.message)")
+        }
+    }
+}
+
+/// The files of a simulated push service; created if they are missing.
+enum DevelopmentFiles {
+    static func certificates(in folder: String) throws -> DevelopmentCertificates {
+        do throws(TLSError) {
+            return try DevelopmentCertificates.ensure(
+                in: folder, now: Int64(Date().timeIntervalSince1970))
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    /// - Parameter folder: The directory of the key to create; `nil` to create none.
+    static func key(_ path: String, creatingIn folder: String?) throws -> SigningKey {
+        do throws(SigningError) {
+            if let folder, !FileManager.default.fileExists(atPath: path) {
+                // If this fails, so does saving, with the reason.
+                try? FileManager.default.createDirectory(
+                    atPath: folder, withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700])
+                try SigningKey(generating: .es256).save(to: path)
+            }
+            return try SigningKey(contentsOf: path)
+        } catch {
+            throw ValidationError("\(path): \(error.message)")
         }
     }
 }

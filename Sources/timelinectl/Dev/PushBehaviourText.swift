@@ -1,12 +1,25 @@
 import APNsSimulator
+import ArgumentParser
 
-/// Behaviors in the notation of the command line.
-enum PushBehaviourText {
+/// Behaviors of a service in the notation of the command line.
+struct PushBehaviourText {
+    private let service: SimulatedService
+    /// The expiry of dead tokens, ms since 1970.
+    private let wall: Int64
+
+    init(_ service: SimulatedService, wall: Int64) {
+        (self.service, self.wall) = (service, wall)
+    }
+
     /// The notation, for help and errors.
-    static let help = """
-        a status (200, 410), one of Apple's reasons (TooManyRequests), slow:MILLISECONDS, \
-        silence, reset (the stream), refuse (the stream), cut (the connection) or goaway
-        """
+    static func help(_ service: SimulatedService) -> String {
+        let reasons =
+            service == .apns ? "one of Apple's reasons (TooManyRequests), " : ""
+        return """
+            a status (200, 410), \(reasons)slow:MILLISECONDS, \
+            silence, reset (the stream), refuse (the stream), cut (the connection) or goaway
+            """
+    }
 
     /// The longest delay, in milliseconds.
     private static let slowMax = 3_600_000
@@ -18,9 +31,15 @@ enum PushBehaviourText {
         500: .internalServerError, 503: .serviceUnavailable,
     ]
 
-    /// Parses a behavior; `nil` if the text is none. `wall`, in milliseconds since 1970, is the
-    /// expiry of dead tokens.
-    static func parse(_ text: some StringProtocol, wall: Int64) -> PushBehaviour? {
+    /// Parses a behavior. Throws `ValidationError` if the text is none.
+    func behaviour(_ text: some StringProtocol) throws -> PushBehaviour {
+        guard let behaviour = parse(text) else {
+            throw ValidationError("`\(text)` is not \(Self.help(service))")
+        }
+        return behaviour
+    }
+
+    private func parse(_ text: some StringProtocol) -> PushBehaviour? {
         switch text {
         case "silence": return .silence(isTaken: true)
         case "reset": return .resetStream(isTaken: true)
@@ -31,31 +50,26 @@ enum PushBehaviourText {
         default: break
         }
         if text.hasPrefix("slow:") {
-            guard let wait = Int(text.dropFirst(5)), (0...slowMax).contains(wait) else {
+            guard let wait = Int(text.dropFirst(5)), (0...Self.slowMax).contains(wait) else {
                 return nil
             }
             return .slow(wait, .taken)
         }
-        let reason = APNsReason(rawValue: String(text)) ?? Int(text).flatMap { reasons[$0] }
-        return reason.map { refusal($0, wall: wall) }
+        if service == .webPush {
+            let status = Int(text).flatMap { (201..<600).contains($0) ? $0 : nil }
+            return status.map { .answer(PushAnswer(status: $0)) }
+        }
+        let reason = APNsReason(rawValue: String(text)) ?? Int(text).flatMap { Self.reasons[$0] }
+        return reason.map(refusal)
     }
 
     /// Every possible fault, each with an equal share.
-    static func mixture(share: Int, wall: Int64) -> [PushFault] {
-        let behaviours: [PushBehaviour] =
-            [
-                .slow(2_000, .taken), .silence(isTaken: true), .silence(isTaken: false),
-                .resetStream(isTaken: true), .refuseStream, .resetConnection(isTaken: true),
-                .goAway(reason: APNsReason.shutdown.rawValue, includesThis: false),
-            ]
-            + [
-                APNsReason.badDeviceToken, .expiredToken, .unregistered, .tooManyRequests,
-                .internalServerError, .serviceUnavailable, .shutdown,
-            ].map { refusal($0, wall: wall) }
+    func mixture(share: Int) -> [PushFault] {
+        let behaviours = PushBehaviour.faults(of: service, wall: wall)
         return behaviours.map { PushFault($0, share: share / behaviours.count) }
     }
 
-    private static func refusal(_ reason: APNsReason, wall: Int64) -> PushBehaviour {
+    private func refusal(_ reason: APNsReason) -> PushBehaviour {
         .refused(reason, timestamp: reason.status == 410 ? wall : nil)
     }
 

@@ -418,6 +418,41 @@ import Testing
         #expect(Self.faults(["delivery": [widgets]]) == ["delivery[0].token"])
     }
 
+    @Test func `a browser's subscription is read, and shown without its secrets`() throws {
+        let keys: JSONObject = [
+            "p256dh":
+                "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+        ]
+        func document(
+            _ keys: JSONObject, endpoint: String = "https://push.example/a/b"
+        ) -> JSONObject {
+            let address: JSONValue = [
+                "type": "webpush", "endpoint": .string(endpoint), "expirationTime": .null,
+                "keys": .object(keys),
+            ]
+            return ["delivery": [address]]
+        }
+        var whole = document(keys)
+        whole["platform"] = "web"
+        let reading = try Self.read(.object(whole))
+        #expect(reading.warnings.isEmpty)
+        let registration = reading.registration
+        #expect(registration.delivery.first?.channel == .webpush)
+        #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
+        let shown = registration.json(maskingTokens: true).objectValue?["delivery"]
+        #expect(shown == [["type": "webpush", "endpoint": "https://push.example/…"]])
+        var broken = keys
+        broken["auth"] = "BTBZMqHH6r4Tts7J_aSIg"
+        #expect(Self.faults(document(broken)) == ["delivery[0].keys.auth"])
+        broken = keys
+        broken["p256dh"] = nil
+        #expect(Self.faults(document(broken)) == ["delivery[0].keys.p256dh"])
+        #expect(
+            Self.faults(document(keys, endpoint: "http://push.example/a"))
+                == ["delivery[0].endpoint"])
+    }
+
     @Test func `addresses of clients and controls are counted together`() throws {
         func document(_ tokens: Range<Int>) -> JSONObject {
             func address(_ token: Int) -> JSONValue {

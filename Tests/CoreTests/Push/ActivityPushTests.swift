@@ -124,9 +124,9 @@ import WidgetModel
         let record = Self.client([Self.activity()])
         var small = try SmallPushScheduler(record)
         let refused = try small.order(changing: "1")
-        try small.finish(refused, result: .apns(.retry(.atOnce)), ends: true)
+        try small.finish(refused, result: .service(.retry(.atOnce)), ends: true)
         let order = try #require(small.orders().first)
-        try small.finish(order, result: .apns(.delivered), ends: true)
+        try small.finish(order, result: .service(.delivered), ends: true)
         small.save()
         try small.restart([record])
         try small.change("1", urgency: .high)
@@ -195,7 +195,7 @@ import WidgetModel
                 { $0.register(Self.client([Self.activity()], named: "heir")) },
                 {
                     $0.scheduler.finished(
-                        other.number, .apns(.delivered), ends: true, now: $0.now, random: 0)
+                        other.number, .service(.delivered), ends: true, now: $0.now, random: 0)
                 },
             ]
             for change in changes {
@@ -289,7 +289,7 @@ import WidgetModel
         let order = try #require(small.orders().first)
         #expect(order.activity?.priority == 10 && order.isManual)
         #expect(small.scheduler.stamp(order, wall: 7) == 7)
-        try small.finish(order, result: .apns(.delivered), ends: true)
+        try small.finish(order, result: .service(.delivered), ends: true)
         try small.change("1")
         #expect(small.orders().isEmpty)
     }

@@ -5,8 +5,8 @@ import WidgetModel
 
 /// A push scheduler that is reconfigured while it works.
 @Suite struct PushConfiguringTests {
-    private let production = PushScheduler.AppEnvironment(app: "app", environment: .production)
-    private let sandbox = PushScheduler.AppEnvironment(app: "app", environment: .sandbox)
+    private let production = PushScheduler.AppService(app: "app", .apns(.production))
+    private let sandbox = PushScheduler.AppService(app: "app", .apns(.sandbox))
 
     private func terms(_ change: (inout PushScheduler.Terms) -> Void = { _ in })
         -> PushScheduler.Terms
@@ -19,7 +19,7 @@ import WidgetModel
 
     private func configure(
         _ small: inout SmallPushScheduler, _ terms: PushScheduler.Terms,
-        mended: Set<PushScheduler.AppEnvironment> = [], liftsStops: Bool = false
+        mended: Set<PushScheduler.AppService> = [], liftsStops: Bool = false
     ) {
         small.scheduler.configure(terms, mended: mended, liftsStops: liftsStops, now: small.now)
     }

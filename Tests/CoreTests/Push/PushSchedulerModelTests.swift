@@ -293,7 +293,7 @@ struct PushHistory {
             deadTokens.insert(token)
         }
         small.scheduler.finished(
-            order.number, .apns(verdict, mayHaveArrived: mayHaveArrived), now: small.now,
+            order.number, .service(verdict, mayHaveArrived: mayHaveArrived), now: small.now,
             random: random.next())
     }
 

@@ -178,7 +178,7 @@ struct SmallPushScheduler {
         if case .webhook? = order?.address, verdict == .delivered {
             return try finish(order, .status(204))
         }
-        try finish(order, result: .apns(verdict))
+        try finish(order, result: .service(verdict))
     }
 
     mutating func finish(_ order: DuePush?, _ answer: WebhookResponse?) throws {

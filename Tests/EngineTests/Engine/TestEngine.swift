@@ -72,7 +72,7 @@ final class RecordingSender: PushSender {
             $0.orders.append(order)
             $0.times.append(clock.now)
         }
-        var report = PushReport(result: .apns(.delivered))
+        var report = PushReport(result: .service(.delivered))
         report.ends = endsActivities && order.activity?.start == nil
         finished(report)
     }

@@ -58,9 +58,9 @@ final class OracleSender: PushSender {
 extension OracleSender.Answer {
     fileprivate var ofAPNs: PushResult {
         switch self {
-        case .accepts: .apns(.delivered)
-        case .fails: .apns(.retry(.device))
-        case .dies: .apns(.dropAddress)
+        case .accepts: .service(.delivered)
+        case .fails: .service(.retry(.device))
+        case .dies: .service(.dropAddress)
         }
     }
 
@@ -73,7 +73,7 @@ extension OracleAddress {
     /// `nil` for a stream.
     init?(_ address: DeliveryAddress) {
         switch address {
-        case .stream: return nil
+        case .stream, .webPush: return nil
         case .webhook(let url):
             self = .webhook(String(url.dropFirst(Self.scheme.count).prefix { $0 != "." }))
         case .apns(let apns):

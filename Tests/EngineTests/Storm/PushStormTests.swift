@@ -290,7 +290,7 @@ final class StormLedger: PushSender {
             $0.underWay.insert(token)
         }
         sender.withLock { $0 }?.send(order) { [self] report in
-            if case .apns(let verdict, _) = report.result {
+            if case .service(let verdict, _, _) = report.result {
                 let push = Push(
                     token: token, environment: order.environment, began: began, ended: clock.now,
                     failures: order.failures,

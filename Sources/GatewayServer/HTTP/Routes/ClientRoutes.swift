@@ -59,6 +59,7 @@ extension GatewayRoutes {
         document.digest = outcome.digest
         document.warnings = outcome.warnings.list
         if outcome.hasWebhook { document.webhookKeys = keys.webhookSigner?.publicKeys }
+        document.applicationServerKey = applicationServerKey(key.app)
         return try RouteResponse(outcome.isNew ? .created : .ok, document: document)
     }
 

@@ -19,6 +19,8 @@ package struct GatewayRoutes: Sendable {
     let metrics: GatewayMetrics
     let limits: Limits
     let keys: KeyService
+    /// Returns the key with which an app's browsers subscribe to Web Push.
+    let applicationServerKey: @Sendable (_ app: String) -> String?
     let registrationDays: Int
     let configuration: ConfigurationCommands
     let explainer: Explainer

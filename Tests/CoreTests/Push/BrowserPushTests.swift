@@ -1,0 +1,87 @@
+import Testing
+import WidgetModel
+
+@testable import GatewayCore
+
+/// Pushes to browsers: they say what webhooks are told, within the budgets of devices.
+@Suite struct BrowserPushTests {
+    private func browser(_ name: String = "1") -> DeliveryAddress {
+        .webPush(.init(endpoint: "https://push.example/\(name)", p256dh: "p", auth: "a"))
+    }
+
+    @Test func `a push says again what the client may not have read`() throws {
+        var small = try SmallPushScheduler(
+            device(["1", "2"], delivery: [browser()]), adjust: { $0.interval = 1 })
+        try small.push()
+        small.wait(1)
+        // A service replaces a push that it has not delivered by the next one.
+        let second = try small.order(changing: "2")
+        #expect(words(second.content).contains("k(a=1)"))
+        #expect(words(second.content).contains("k(a=2)"))
+        try small.finish(second)
+        small.acknowledge()
+        small.wait(1)
+        let third = try small.order(changing: "2")
+        #expect(words(third.content) == "k(a=2)")
+    }
+
+    @Test func `a push counts against the budget, and a rejected one does not`() throws {
+        var small = try SmallPushScheduler(device(delivery: [browser()]))
+        try small.push(.retry(.atOnce))
+        try small.finish(small.orders().first)
+        try small.change("1")
+        let next = try small.next(after: PushBudget.Kind.intervalDefault)
+        #expect(next.address == browser() && next.sorts == [.timelines])
+    }
+
+    @Test func `a subscription belongs to the client that registered it last`() throws {
+        var small = try SmallPushScheduler(
+            device(named: "old", delivery: [browser()]), device(named: "new", delivery: [browser()])
+        )
+        let dropped = small.scheduler.takeActions().compactMap {
+            if case .drop(let key, _) = $0 { key.client } else { nil }
+        }
+        #expect(dropped == ["old"])
+        try small.change("1")
+        #expect(small.orders().map(\.client.client) == ["new"])
+    }
+
+    @Test func `an app without a key gets no pushes until it has one`() throws {
+        var small = try SmallPushScheduler(
+            device(delivery: [browser()]), adjust: { $0.webPushApps = [] })
+        try small.change("1")
+        small.expectSilence()
+        var terms = small.terms
+        terms.webPushApps = ["app"]
+        small.scheduler.configure(
+            terms, mended: [.init(app: "app", .webPush)], liftsStops: false, now: small.now)
+        small.wait(DeliveryAttempts.grace)
+        #expect(small.orders().count == 1)
+    }
+
+    @Test(
+        arguments: [
+            (201, nil, APNsReaction(.delivered)), (200, nil, APNsReaction(.delivered)),
+            (404, nil, APNsReaction(.dropAddress)), (410, nil, APNsReaction(.dropAddress)),
+            (400, nil, APNsReaction(.quarantineAddress, alert: .requestRefused)),
+            (401, nil, APNsReaction(.quarantineAddress, alert: .credentialRefused)),
+            (403, nil, APNsReaction(.quarantineAddress, alert: .credentialRefused)),
+            (413, nil, APNsReaction(.giveUp, alert: .requestRefused)),
+            (429, 30, APNsReaction(.retry(.requested(30)))),
+            (429, nil, APNsReaction(.retry(.device))),
+            (500, nil, APNsReaction(.retry(.device))),
+            (503, 7, APNsReaction(.retry(.requested(7)))),
+            (302, nil, APNsReaction(.giveUp, alert: .answerUnknown)),
+        ] as [(Int, Int64?, APNsReaction)])
+    func `a response has its reaction`(
+        status: Int, retryAfter: Int64?, reaction: APNsReaction
+    ) {
+        #expect(APNsReaction(toWebPush: status, retryAfter: retryAfter) == reaction)
+    }
+
+    @Test func `a requested wait is kept, and grows`() {
+        let wait = APNsWait.requested(30)
+        #expect(wait.milliseconds(failures: 0, urgency: .high, random: 0) == 30_000)
+        #expect(wait.milliseconds(failures: 2, urgency: .high, random: 0) == 120_000)
+    }
+}
