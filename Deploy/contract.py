@@ -26,6 +26,7 @@ UNSEEN_FIELDS = {
         "takes an APNs that says a token is of another topic",
     r"schemas/ExplainedClient\.addresses/items/anyOf/2\.unusable":
         "takes a browser's push service that rejects the gateway's key",
+    r"schemas/ExplainedClient\.addresses/items/anyOf/3\.unusable": "takes an FCM that answers",
     r"schemas/ExplainedClient\.removedAddresses.*": "takes an APNs that says a token is dead",
     r"schemas/StartTaken\.channels(\..*)?": "takes an APNs that creates channels",
     r"schemas/Overview\.cluster(\..*)?": "takes a gateway that shares its log with others",

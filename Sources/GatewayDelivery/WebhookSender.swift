@@ -37,8 +37,11 @@ package struct PushServiceRequest: Sendable {
     }
 }
 
-/// Sends webhooks, questions to content sources, and pushes to services whose URLs clients choose:
-/// to permitted addresses only. Redirects count as failures.
+/// The response of a push service, and the first bytes of its body.
+package typealias PushServiceAnswer = (response: WebhookResponse, body: [UInt8])
+
+/// Sends webhooks, questions to content sources, and pushes over HTTPS: to permitted addresses only.
+/// Redirects count as failures.
 package final class WebhookSender: Sendable {
     /// The answer of a content source.
     package typealias Answer = (
@@ -86,16 +89,15 @@ package final class WebhookSender: Sendable {
     /// Sends a push. Cancelling the task ends it.
     ///
     /// - Parameter now: The time in seconds since 1970.
-    /// - Returns: The response, and the first bytes of its body.
     package func send(
         _ push: PushServiceRequest, now: Int64
-    ) async throws(CurlError) -> (response: WebhookResponse, body: [UInt8]) {
+    ) async throws(CurlError) -> PushServiceAnswer {
         let request = CurlRequest(
             "POST", origin: push.endpoint.origin, target: push.endpoint.target,
             fields: try CurlFields([("user-agent", "timeline-gateway")] + push.fields),
             body: push.body.isEmpty ? nil : push.body, timeout: Self.deadline)
         let response = try await client.send(
-            request, to: push.endpoint, of: push.owner, bodyBytesMax: 4_096)
+            request, to: push.endpoint, of: push.owner, bodyBytesMax: 16_384)
         return (Self.answer(response, now: now), response.body)
     }
 

@@ -27,6 +27,7 @@ extension GatewayConfiguration {
             "retention.clientDays": .integer(Int64(clientDays)),
             "apns.apps": .array(apps.map { .string($0) }),
             "webPush.apps": .array(push.webPush.map { .string($0.app) }),
+            "fcm.apps": .array(push.fcm.map { .string($0.app) }),
             "webhooks.enabled": .bool(push.hasWebhooks),
         ]
         if let publicURL { object["publicURL"] = .string(publicURL) }

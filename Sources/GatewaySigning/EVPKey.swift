@@ -44,15 +44,16 @@ final class EVPKey: @unchecked Sendable {
         return nil
     }
 
-    /// Generates a private key.
-    static func generate(_ algorithm: SigningAlgorithm) -> EVPKey? {
+    /// Generates a private key; an RSA key of 2,048 bits without an algorithm.
+    static func generate(_ algorithm: SigningAlgorithm?) -> EVPKey? {
         // A failure must leave no entry behind, because TLS on the same thread reads the same error
         // queue.
         defer { ERR_clear_error() }
         let name =
             switch algorithm {
-            case .edDSA: "ED25519"
-            case .es256: "EC"
+            case .edDSA?: "ED25519"
+            case .es256?: "EC"
+            case nil: "RSA"
             }
         guard let context = EVP_PKEY_CTX_new_from_name(nil, name, nil) else { return nil }
         defer { EVP_PKEY_CTX_free(context) }
@@ -96,8 +97,8 @@ final class EVPKey: @unchecked Sendable {
         guard let context = EVP_MD_CTX_new() else { return nil }
         defer { EVP_MD_CTX_free(context) }
         guard EVP_DigestSignInit(context, nil, digest, nil, pointer) == 1 else { return nil }
-        // 72 bytes suffice for the longest DER of a P-256 signature, and for an Ed25519 signature.
-        var signature = [UInt8](repeating: 0, count: 72)
+        // It suffices for the longest DER of a P-256 signature.
+        var signature = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(pointer)))
         var length = signature.count
         guard EVP_DigestSign(context, &signature, &length, message, message.count) == 1,
             length <= signature.count
@@ -159,10 +160,10 @@ final class EVPKey: @unchecked Sendable {
 
     /// Reads the private key of a PEM text; `nil` when there is none, it is encrypted or of another
     /// kind.
-    static func privateKey(pem: [UInt8]) -> EVPKey? {
+    static func privateKey(pem: [UInt8], isRSA: Bool = false) -> EVPKey? {
         // Without a callback OpenSSL would ask for a passphrase at the terminal.
         let key = read(pem) { PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil) }
-        return key?.kind == .rsa ? nil : key
+        return (key?.kind == .rsa) == isRSA ? key : nil
     }
 
     /// Reads the public key of a PEM text (SubjectPublicKeyInfo).

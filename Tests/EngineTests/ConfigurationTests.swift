@@ -65,6 +65,22 @@ import WidgetModel
         }
     }
 
+    @Test func `an app has one key of Web Push and one service account, or the fault is named`()
+        throws
+    {
+        let web = "{ app: a, key: k, subject: \"mailto:a@b\" }"
+        let android = "{ app: a, serviceAccount: f }"
+        let push = try read(Self.base + "webPush: [\(web)]\nfcm: [\(android)]").push
+        #expect(push.webPush.map(\.app) == ["a"] && push.fcm.map(\.file) == ["f"])
+        #expect(push.terms.webPushApps == ["a"] && push.terms.fcmApps == ["a"] && push.isActive)
+        let twice = "webPush: [\(web), \(web)]\nfcm: [\(android), \(android)]"
+        #expect(
+            try faults(Self.base + twice).keys.sorted() == ["fcm.1.app", "webPush.1.app"])
+        #expect(
+            try faults(Self.base + "webPush: [{ app: a, key: k, subject: a@b }]\nfcm: [{ app: a }]")
+                .keys.sorted() == ["fcm.0.serviceAccount", "webPush.0.subject"])
+    }
+
     @Test func `proxies are trusted with their protocol, or not at all`() throws {
         func proxies(_ text: String) throws -> TrustedProxies? {
             try read(Self.base + text).proxies

@@ -37,6 +37,44 @@ import WidgetModel
         }
     }
 
+    @Test func `a service account and a key of Web Push are read, or their fault is named`() throws
+    {
+        let directory = try GatewayProcess.temporaryDirectory()
+        let key = try ServiceAccountKey()
+        let sender = try SigningKey(generating: .es256)
+        try sender.save(to: directory + "/vapid.pem")
+        let account: JSONObject = [
+            "project_id": "my-project", "client_email": "a@b", "private_key_id": "1",
+            "private_key": .string(String(decoding: try key.pem(), as: UTF8.self)),
+            "token_uri": "https://oauth2.googleapis.com/token",
+        ]
+        var configuration = PushConfiguration()
+        configuration.fcm = [.init(place: 0, app: "app", file: directory + "/account.json")]
+        configuration.webPush = [
+            .init(place: 0, app: "app", key: directory + "/vapid.pem", subject: "mailto:a@b")
+        ]
+        func write(_ account: JSONObject) throws {
+            try JSONValue.object(account).text.write(
+                toFile: directory + "/account.json", atomically: true, encoding: .utf8)
+        }
+        try write(account)
+        let files = try PushFiles(configuration)
+        #expect(files.fcm["app"]?.key == key && files.fcm["app"]?.project == "my-project")
+        #expect(files.webPush["app"]?.key == sender)
+        for name in account.members.map(\.name) {
+            var broken = account
+            broken[name] = "/ /"
+            if name == "client_email" || name == "private_key_id" { broken[name] = nil }
+            try write(broken)
+            let found = faults(configuration)
+            #expect(found.keys.sorted() == ["fcm.0.serviceAccount"])
+            #expect(found.values.first?.hasSuffix("has no valid `\(name)`") == true, "\(found)")
+        }
+        try write(account)
+        configuration.webPush[0].key = directory + "/account.json"
+        #expect(faults(configuration).keys.sorted() == ["webPush.0.key"])
+    }
+
     @Test func `what is right is read`() throws {
         let directory = try GatewayProcess.temporaryDirectory()
         let authority = try TestCertificate("ca", in: directory)
@@ -102,7 +140,7 @@ import WidgetModel
         #expect(other.webhookTrust != first.webhookTrust)
         // Pushes that were stopped are released when the account changes.
         let next = APNsSender(pushes, other, after: sender, share: share)
-        #expect(next.mended(since: sender) == [.init(app: "app0", environment: .production)])
+        #expect(next.mended(since: sender) == [.init(app: "app0", .apns(.production))])
     }
 
     @Test func `every option that is wrong is named, and nothing of what is in its file`() throws {

@@ -32,7 +32,16 @@ package struct PushAnswer: Sendable, Hashable {
     /// Whether no push to the same device token or subscription is allowed any more. Browsers'
     /// services give no reason.
     var endsToken: Bool {
-        documentedReason?.endsToken ?? (reason == nil && [404, 410].contains(status))
+        switch reason {
+        case nil: [404, 410].contains(status)
+        case "UNREGISTERED"?, "INVALID_ARGUMENT"?: true
+        default: documentedReason?.endsToken ?? false
+        }
+    }
+
+    /// Returns an error of FCM; `nil` for an unknown code.
+    package static func fcm(code: String) -> PushAnswer? {
+        FCMRules.codes[code].map { FCMRules.answer($0.status, $0.name, code: code) }
     }
 
     /// The reason, if it is a documented one.
@@ -40,7 +49,8 @@ package struct PushAnswer: Sendable, Hashable {
 
     /// The body: JSON, or empty for an accepted push.
     package var body: String {
-        guard let reason else { return document.map { JSONValue.object($0).text } ?? "" }
+        if let document { return JSONValue.object(document).text }
+        guard let reason else { return "" }
         guard let timestamp else { return #"{"reason":"\#(reason)"}"# }
         return #"{"reason":"\#(reason)","timestamp":\#(timestamp)}"#
     }
@@ -79,6 +89,13 @@ package enum PushBehaviour: Sendable, Hashable {
             .goAway(reason: APNsReason.shutdown.rawValue, includesThis: false),
         ]
         switch service {
+        case .fcm:
+            return shared
+                + FCMRules.codes.keys.sorted().compactMap { code -> PushBehaviour? in
+                    guard var answer = PushAnswer.fcm(code: code) else { return nil }
+                    if [429, 503].contains(answer.status) { answer.retryAfter = 30 }
+                    return .answer(answer)
+                }
         case .apns:
             let reasons: [APNsReason] = [
                 .badDeviceToken, .expiredToken, .unregistered, .tooManyRequests,

@@ -13,7 +13,8 @@ package enum PushViolation: Sendable, Hashable {
     case pushedToDead
     /// A request whose fields, payload or topic are rejected.
     case badRequest(APNsReason)
-    /// A push to a browser that is not as RFC 8030, RFC 8188, RFC 8291 or RFC 8292 says.
+    /// A push to a browser that is not as RFC 8030, RFC 8188, RFC 8291 or RFC 8292 says, or a
+    /// request to FCM that is not as Google says.
     case malformed(String)
     // Of pushes for Live Activities. APNs accepts them, and the device does not show them.
     /// A key of `aps` that is missing, invalid, or not allowed for the event.
@@ -101,6 +102,9 @@ package struct PushRecord: Sendable {
     package internal(set) var mostStreams = 0
     /// The distinct provider tokens with valid signatures, oldest first.
     package internal(set) var providerTokens: [ProviderTokens.Token] = []
+
+    /// The number of access tokens that FCM issued.
+    package internal(set) var accessTokens = 0
 
     mutating func note(_ violation: PushViolation) {
         violations[violation, default: 0] += 1

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// A request with the fields that APNs evaluates.
 package struct PushRequest: Sendable, Hashable {
     /// The pseudo-header `:method`.
@@ -24,8 +26,8 @@ package struct PushRequest: Sendable, Hashable {
     package var requestID: String?
     /// The pseudo-header `:authority`.
     package var authority = ""
-    /// The fields of a push to a browser (RFC 8030), by name.
-    package var webPush: [String: String] = [:]
+    /// The fields that other services than APNs evaluate, by name.
+    package var values: [String: String] = [:]
     /// Whether one of these fields occurred twice.
     package var isFieldRepeated = false
     /// The names of other fields, up to ``otherFieldsMax``, which APNs ignores.
@@ -39,7 +41,9 @@ package struct PushRequest: Sendable, Hashable {
     package static let devicePath = "/3/device/"
     /// The path of every push to a browser, before the id of its subscription.
     package static let subscriptionPath = "/push/"
-    private static let webPushFields: Set = [
+    /// The path of requests for access tokens of FCM.
+    package static let tokenPath = "/token"
+    private static let valueNames: Set = [
         "ttl", "urgency", "topic", "content-encoding", "content-type",
     ]
 
@@ -73,8 +77,17 @@ package struct PushRequest: Sendable, Hashable {
         }
     }
 
-    /// Whether the request manages or lists channels. Every other request is a push.
-    package var isManagement: Bool { channelRoute.map { $0.route != .push } ?? false }
+    /// Whether the request manages or lists channels, or asks for an access token. Every other
+    /// request is a push.
+    package var isManagement: Bool {
+        path == Self.tokenPath || channelRoute.map { $0.route != .push } ?? false
+    }
+
+    /// The registration token in the body of a push through FCM.
+    package var registrationToken: String? {
+        let message = (try? JSONValue(parsing: body).objectValue)?["message"]
+        return message?.objectValue?["token"]?.stringValue
+    }
 
     /// Whether it is a push to a browser.
     var isToBrowser: Bool { path.hasPrefix(Self.subscriptionPath) }
@@ -104,7 +117,7 @@ package struct PushRequest: Sendable, Hashable {
         case "apns-collapse-id": set(\.collapseID, value)
         case "apns-channel-id": set(\.channelID, value)
         case "apns-request-id": set(\.requestID, value)
-        case _ where Self.webPushFields.contains(name): webPush[name] = value
+        case _ where Self.valueNames.contains(name): values[name] = value
         default: if otherFields.count < Self.otherFieldsMax { otherFields.append(name) }
         }
     }

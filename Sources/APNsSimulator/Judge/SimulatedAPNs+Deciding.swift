@@ -13,11 +13,13 @@ extension SimulatedAPNs {
             return Decision(request: request, behaviour: .refuseStream)
         }
         let push = Push(
-            token: request.deviceToken.map(String.init) ?? request.channelID ?? "",
+            token: terms.service == .fcm
+                ? request.registrationToken ?? ""
+                : request.deviceToken.map(String.init) ?? request.channelID ?? "",
             id: request.idText.flatMap(PushID.init) ?? makeID(), request: request,
             activity: ActivityPush(request))
         let behaviour: PushBehaviour
-        if terms.service == .webPush {
+        if terms.service != .apns {
             behaviour = decide(push, on: connection.number, moment)
         } else if let reason = refusal(of: request, on: &connection, moment) {
             behaviour = .refused(reason)
@@ -33,11 +35,20 @@ extension SimulatedAPNs {
         return Decision(request: request, behaviour: behaviour)
     }
 
-    /// Decides the handling of a push to a browser.
+    /// Decides the handling of a request to another service than APNs.
     private mutating func decide(
         _ push: Push, on connection: Int, _ moment: Moment
     ) -> PushBehaviour {
-        if let fault = webPush.fault(of: push.request, wall: moment.wall / 1_000) {
+        let wall = moment.wall / 1_000
+        if terms.service == .fcm {
+            if let answer = fcm.answer(to: push.request, wall: wall) {
+                if let fault = answer.fault { kept.note(.malformed(fault)) }
+                kept.accessTokens = fcm.issued
+                return .answer(answer.answer)
+            }
+            return behaviour(to: push, on: connection)
+        }
+        if let fault = webPush.fault(of: push.request, wall: wall) {
             kept.note(.malformed(fault.text))
             return .answer(PushAnswer(status: fault.status, reason: fault.text))
         }
@@ -129,7 +140,9 @@ extension SimulatedAPNs {
     }
 
     private mutating func behaviour(to push: Push, on connection: Int) -> PushBehaviour {
-        let isMissing = push.request.deviceToken == nil && policy(of: push.request) == nil
+        let isMissing =
+            terms.service == .apns && push.request.deviceToken == nil
+            && policy(of: push.request) == nil
         let refusal = isMissing ? PushBehaviour.refused(.channelNotRegistered) : nil
         guard kept.devices.count < PushRecord.devicesMax || kept.devices[push.token] != nil else {
             return refusal ?? .take

@@ -3,6 +3,8 @@ package enum SimulatedService: Sendable {
     case apns
     /// The services of browsers (RFC 8030).
     case webPush
+    /// Firebase Cloud Messaging (HTTP v1), with the token endpoint.
+    case fcm
 }
 
 /// A push service as a value: requests and the time go in, orders come out.
@@ -14,6 +16,8 @@ package struct SimulatedAPNs: Sendable {
     package struct Terms: Sendable {
         package var service = SimulatedService.apns
         package var environment = SimulatedEnvironment.sandbox
+        /// The senders that FCM knows.
+        package var senders: [FCMSender] = []
         /// The keys whose provider tokens are accepted.
         package var keys: [ProviderKey] = []
         /// The requirements on requests.
@@ -38,12 +42,10 @@ package struct SimulatedAPNs: Sendable {
 
         package init() {}
 
-        /// The settings of browsers' push services.
-        package static var webPush: Terms {
-            var terms = Terms()
-            terms.service = .webPush
-            terms.streamsBeforeSuccess = terms.streamsMax
-            return terms
+        /// The settings of a service other than APNs.
+        package init(_ service: SimulatedService, senders: [FCMSender] = []) {
+            (self.service, self.senders) = (service, senders)
+            streamsBeforeSuccess = streamsMax
         }
     }
 
@@ -124,6 +126,7 @@ package struct SimulatedAPNs: Sendable {
     let draw: FaultDraw
     var tokens: ProviderTokens
     var webPush = WebPushRules()
+    var fcm: FCMRules
     var connections: [Int: Connection] = [:]
     var answered: AnsweredPushes
     var idsMade: UInt64 = 0
@@ -132,6 +135,7 @@ package struct SimulatedAPNs: Sendable {
 
     package init(_ terms: Terms) {
         self.terms = terms
+        fcm = FCMRules(terms.senders)
         draw = FaultDraw(terms.faults, seed: terms.seed)
         tokens = ProviderTokens(
             terms.keys, environment: terms.environment, ageMax: terms.providerTokenAgeMax)

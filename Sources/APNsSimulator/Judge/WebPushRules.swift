@@ -38,7 +38,7 @@ struct WebPushRules: Sendable {
         guard request.isToBrowser, request.deviceToken?.isEmpty == false else {
             throw Fault(404, "the path is no subscription")
         }
-        let fields = request.webPush
+        let fields = request.values
         let isTime = fields["ttl"].flatMap { UInt32($0) } != nil
         guard isTime else { throw Fault(400, "TTL is missing or no number") }
         guard Self.urgencies.contains(fields["urgency"] ?? "normal") else {
@@ -106,7 +106,7 @@ struct WebPushRules: Sendable {
         guard request.bodyBytes <= Self.bodyBytesMax else {
             throw Fault(413, "the body is too long")
         }
-        let coding = request.webPush["content-encoding"]
+        let coding = request.values["content-encoding"]
         guard request.bodyBytes > 0 else {
             if coding != nil { throw Fault(400, "nothing is encrypted") }
             return

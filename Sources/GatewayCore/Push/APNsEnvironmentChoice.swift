@@ -13,6 +13,15 @@ package enum PushService: Sendable, Hashable {
     case apns(APNsEnvironment)
     /// The services of browsers, which all accept one account.
     case webPush
+    case fcm
+
+    /// Whether the service keeps only the last push for a device out of reach.
+    var replacesPushes: Bool {
+        switch self {
+        case .apns: false
+        case .webPush, .fcm: true
+        }
+    }
 }
 
 /// The environment for pushes to one token.

@@ -99,6 +99,29 @@ package struct APNsReaction: Sendable, Hashable {
         }
     }
 
+    /// Determines the reaction to a response of FCM: its own error code decides, otherwise the
+    /// status.
+    ///
+    /// - Parameter retryAfter: The wait in seconds that the response requests.
+    package init(toFCM status: Int, _ error: FCMError, retryAfter: Int64?) {
+        switch error.code {
+        // All that is sent but the token is valid.
+        case "UNREGISTERED"?, "INVALID_ARGUMENT"?: self.init(.dropAddress)
+        case "SENDER_ID_MISMATCH"?: self.init(.quarantineAddress, alert: .pairingRefused)
+        case "THIRD_PARTY_AUTH_ERROR"?: self.init(.quarantineAddress, alert: .credentialRefused)
+        default:
+            switch status {
+            case 200..<300: self.init(.delivered)
+            case 400: self.init(.giveUp, alert: .requestRefused)
+            case 401, 403: self.init(.stop(.credential), alert: .credentialRefused)
+            case 404: self.init(.quarantineAddress, alert: .credentialRefused)
+            case 429, 500...:
+                self.init(.retry(retryAfter.map { .requested($0) } ?? .device))
+            default: self.init(.giveUp, alert: .answerUnknown)
+            }
+        }
+    }
+
     private init(to failure: APNsOutcome.Failure, of attempt: APNsAttempt) {
         switch failure {
         case .notProcessed:

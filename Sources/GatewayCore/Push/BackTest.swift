@@ -145,7 +145,7 @@ package struct BackTest: Sendable {
             switch item.pushChannel(in: record.registration) {
             case .webhook?: figures[subject, default: Stats()].pushes += reloads
             // Its sets count here against the budget of pushes that wake an app.
-            case .webpush?:
+            case .webpush?, .fcm?:
                 add(keys, item.kind, to: &pushed[item.isSet ? .background : .widgets, default: []])
             case .widgets?: add(keys, item.kind, to: &pushed[.widgets, default: []])
             case .controls?: add(keys, item.kind, to: &pushed[.controls, default: []])

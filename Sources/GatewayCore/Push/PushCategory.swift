@@ -116,7 +116,7 @@ extension DeliveryAddress {
     /// Whether a push to it names the stale items, of whatever category.
     package var namesItems: Bool {
         switch self {
-        case .webhook, .webPush: true
+        case .webhook, .webPush, .fcm: true
         case .stream, .apns: false
         }
     }
@@ -126,7 +126,7 @@ extension DeliveryAddress {
         switch self {
         case .stream, .webhook: nil
         case .apns(let apns): apns.type
-        case .webPush: .widgets
+        case .webPush, .fcm: .widgets
         }
     }
 
@@ -137,6 +137,7 @@ extension DeliveryAddress {
             switch self {
             case .stream: []
             case .webhook(let url): ["webhook", url]
+            case .fcm(let token): ["fcm", token]
             case .webPush(let push): ["webpush", push.endpoint, push.p256dh, push.auth]
             case .apns(let apns):
                 ["apns", apns.pushType, apns.token, apns.environment, apns.topic ?? ""]

@@ -37,7 +37,7 @@ struct PushAddress: Sendable {
     var environment: APNsEnvironmentChoice?
     /// The schedule of a webhook endpoint; `nil` for any other address.
     var webhook: WebhookSchedule?
-    /// The host and port of a URL that a client or backend chose; `nil` for APNs.
+    /// The host and port whose pushes share places in flight; `nil` for APNs.
     var host: String?
     /// Whether the address is being removed from the registration.
     var isDead = false
@@ -55,6 +55,7 @@ struct PushAddress: Sendable {
             webhook = WebhookSchedule()
             host = Self.host(of: url)
         case .webPush(let push): host = Self.host(of: push.endpoint)
+        case .fcm: host = "fcm.googleapis.com:443"
         }
     }
 
@@ -68,6 +69,7 @@ struct PushAddress: Sendable {
         case .stream, .webhook: nil
         case .apns: environment.map { .apns($0.current) }
         case .webPush: .webPush
+        case .fcm: .fcm
         }
     }
 }

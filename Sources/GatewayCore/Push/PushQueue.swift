@@ -4,7 +4,7 @@ import DequeModule
 /// Apps take turns, and within an app its hosts or sources. A host uses at most a quarter of the
 /// webhook places, so a slow host delays only itself. Each app has its own places for questions.
 struct PushQueue: Sendable {
-    /// The pushes of an app to a host and port that a client or backend chose, or to APNs (`nil`).
+    /// The pushes of an app to a host and port, or to APNs (`nil`).
     struct Route: Hashable, Comparable {
         let app: String
         let host: String?

@@ -295,6 +295,7 @@ extension PushScheduler {
         // No token is the id of a channel.
         case .apns(let apns): parts = [apns.pushType, apns.channel.map { "=" + $0 } ?? apns.token]
         case .webPush(let push): parts = ["webpush", push.endpoint]
+        case .fcm(let token): parts = ["fcm", token]
         }
         return hash(([app] + parts).joined(separator: "\0"))
     }

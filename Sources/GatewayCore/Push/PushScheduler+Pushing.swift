@@ -45,7 +45,9 @@ extension PushScheduler {
             lanes[slot]?.attempts.withheld(id, until: until)
             return
         }
-        if address.service == .webPush { said = withUnread(said, of: lane.client, at: id) }
+        if address.service?.replacesPushes ?? false {
+            said = withUnread(said, of: lane.client, at: id)
+        }
         begin(said, lane.client, id, counted: counted, isManual: false)
     }
 

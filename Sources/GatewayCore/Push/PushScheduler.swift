@@ -31,6 +31,8 @@ package struct PushScheduler: Sendable {
         package var apnsApps: Set<String>?
         /// The apps with Web Push; `nil` for all.
         package var webPushApps: Set<String>?
+        /// The apps with pushes through FCM; `nil` for all.
+        package var fcmApps: Set<String>?
         package var hasWebhooks = true
 
         package init() {}
@@ -45,6 +47,7 @@ package struct PushScheduler: Sendable {
         case .stream: false
         case .apns: terms.apnsApps.map { $0.contains(app) } ?? true
         case .webPush: terms.webPushApps.map { $0.contains(app) } ?? true
+        case .fcm: terms.fcmApps.map { $0.contains(app) } ?? true
         case .webhook: terms.hasWebhooks
         }
     }

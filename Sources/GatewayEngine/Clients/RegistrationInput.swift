@@ -41,7 +41,7 @@ extension ClientRegistration {
             let url: String
             let member: String
             switch address {
-            case .stream, .apns: return
+            case .stream, .apns, .fcm: return
             case .webhook(let text): (url, member) = (text, "url")
             case .webPush(let push): (url, member) = (push.endpoint, "endpoint")
             }

@@ -158,6 +158,8 @@ package enum DeliveryChannel: String, CaseIterable, Sendable {
     case webhook
     /// A browser's push service.
     case webpush
+    /// Firebase Cloud Messaging.
+    case fcm
 }
 
 /// A histogram for each widget kind. It caches no more kinds than the registry distinguishes.

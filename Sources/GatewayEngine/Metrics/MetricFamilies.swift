@@ -11,7 +11,7 @@ extension MetricFamily {
     private static let kind = Label("kind", valuesMax: kindsMax)
     private static let app = Label("app", valuesMax: appsMax)
     private static let channel = Label("channel", valuesMax: DeliveryChannel.allCases.count)
-    /// The channel of push attempts: an APNs push type, `webhook` or `webpush`.
+    /// The channel of push attempts: an APNs push type, `webhook`, `webpush` or `fcm`.
     private static let pushChannel = Label("channel", valuesMax: 8)
 
     private static let freshness = Kind.histogram(bounds: [

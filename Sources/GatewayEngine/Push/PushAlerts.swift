@@ -93,7 +93,11 @@ extension PushAlert {
     fileprivate func text(channel: String, reason: String, _ topics: TopicMismatch?) -> String {
         let reason = String(reason.prefix(64))
         let service =
-            channel == NotificationChannel.webpush.rawValue ? "A browser's push service" : "APNs"
+            switch NotificationChannel(rawValue: channel) {
+            case .webpush?: "A browser's push service"
+            case .fcm?: "FCM"
+            default: "APNs"
+            }
         return switch self {
         case .topicRefused:
             "APNs rejects the topic of \(channel) pushes: \(reason). They are disabled until the "
@@ -101,7 +105,7 @@ extension PushAlert {
         case .credentialRefused:
             "\(service) rejects the key or certificate of \(channel) pushes: \(reason)."
         case .pairingRefused:
-            "APNs reports device tokens of another topic for \(channel) pushes: \(reason). "
+            "\(service) reports tokens of another app for \(channel) pushes: \(reason). "
                 + (topics.map { $0.text + " " } ?? "")
                 + "The affected clients get no pushes until then."
         case .requestRefused:

@@ -504,6 +504,7 @@ package final class PushLoop: @unchecked Sendable {
         switch order.address {
         case .webhook: channel = .webhook
         case .webPush: channel = .webpush
+        case .fcm: channel = .fcm
         case .stream, .apns: channel = .apns
         }
         metrics.freshnessSent[channel]?.record(

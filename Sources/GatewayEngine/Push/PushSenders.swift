@@ -12,7 +12,8 @@ package final class PushSenders: Sendable {
     package struct Generation: Sendable {
         fileprivate let apns: APNsSender?
         fileprivate let webhooks: WebhookPushes?
-        fileprivate let webPush: WebPushSender?
+        fileprivate let webPush: ServicePushes<WebPushChannel>?
+        fileprivate let fcm: ServicePushes<FCMChannel>?
         fileprivate let requests: Requests?
         fileprivate let contents: ActivityContents?
         fileprivate let certificateEnds: [String: Date]
@@ -20,7 +21,7 @@ package final class PushSenders: Sendable {
         package let mended: Set<PushScheduler.AppService>
     }
 
-    /// The requests to URLs that clients and backends chose.
+    /// The requests to all but APNs.
     fileprivate struct Requests: Sendable {
         let sender: WebhookSender
         private let ranges: [AddressRange]
@@ -96,7 +97,7 @@ package final class PushSenders: Sendable {
         share: @escaping ProviderTokenShare.OfIssuer, content: WebhookPushes.Content
     ) throws(Faults) -> Generation {
         var requests: Requests?
-        if configuration.hasWebhooks || !files.webPush.isEmpty {
+        if configuration.hasWebhooks || !files.webPush.isEmpty || !files.fcm.isEmpty {
             requests = try Requests(configuration, files, after: former?.requests)
         }
         let apns =
@@ -104,17 +105,28 @@ package final class PushSenders: Sendable {
             ? nil
             : APNsSender(configuration, files, after: former?.apns, share: share)
         let sender = requests?.sender
-        let webPush =
-            files.webPush.isEmpty
-            ? nil : sender.map { WebPushSender(files.webPush, $0, content) }
+        var webPush: ServicePushes<WebPushChannel>?
+        if let sender, !files.webPush.isEmpty {
+            webPush = ServicePushes(
+                channel: WebPushChannel(files.webPush, content), sender: sender,
+                clock: content.clock)
+        }
+        var fcm: ServicePushes<FCMChannel>?
+        if let sender, !files.fcm.isEmpty {
+            let host = configuration.fcmHost.map { "\($0)" } ?? "fcm.googleapis.com"
+            let channel = FCMChannel(
+                files.fcm, at: "https://" + host, sender, content, after: former?.fcm?.channel)
+            fcm = ServicePushes(channel: channel, sender: sender, clock: content.clock)
+        }
         return Generation(
             apns: apns,
             webhooks: configuration.hasWebhooks ? sender.map { WebhookPushes($0, content) } : nil,
-            webPush: webPush, requests: requests,
+            webPush: webPush, fcm: fcm, requests: requests,
             contents: apns == nil ? nil : try ActivityContents(configuration, files, content),
             certificateEnds: files.certificateEnds,
-            mended: (apns?.mended(since: former?.apns) ?? []).union(
-                webPush?.mended(since: former?.webPush) ?? []))
+            mended: (apns?.mended(since: former?.apns) ?? [])
+                .union(webPush?.mended(since: former?.webPush) ?? [])
+                .union(fcm?.mended(since: former?.fcm) ?? []))
     }
 
     /// Switches to another generation. Pushes in flight on connections that it does not reuse end
@@ -162,12 +174,13 @@ package final class PushSenders: Sendable {
             }
         case .webhook: return current.webhooks
         case .webPush: return current.webPush
+        case .fcm: return current.fcm
         }
     }
 
     /// Returns the key with which an app's browsers subscribe to Web Push; `nil` without one.
     package func applicationServerKey(of app: String) -> String? {
-        state.withLock { $0.current }.webPush?.accounts[app]?.key.applicationServerKey
+        state.withLock { $0.current }.webPush?.channel.accounts[app]?.key.applicationServerKey
     }
 
     /// Returns what manages the broadcast channels of an app, by environment.

@@ -53,7 +53,7 @@ package struct ConfigurationChange: Sendable, Equatable {
 
     /// Whether the change concerns pushes.
     package var isOfPushes: Bool {
-        ["apns.", "webPush.", "push.", "webhooks."].contains { key.hasPrefix($0) }
+        ["apns.", "webPush.", "fcm.", "push.", "webhooks."].contains { key.hasPrefix($0) }
     }
 
     package var document: ChangedOption {

@@ -3,7 +3,7 @@ import WidgetModel
 
 extension ConfigurationSchema {
     /// The options for pushes and their credentials.
-    static let push: [ConfigurationOption] = [apps, forms, webPush, pushing].flatMap { $0 }
+    static let push: [ConfigurationOption] = [apps, forms, webPush, fcm, pushing].flatMap { $0 }
 
     private static let apps: [ConfigurationOption] = [
         .option("apns.*.app", .text, default: "required", "An app that gets pushes through APNs."),
@@ -55,6 +55,15 @@ extension ConfigurationSchema {
             "`mailto:` or `https:` URL where push services reach the operator."),
     ]
 
+    private static let fcm: [ConfigurationOption] = [
+        .option(
+            "fcm.*.app", .text, default: "required",
+            "An app that gets pushes through Firebase Cloud Messaging."),
+        .option(
+            "fcm.*.serviceAccount", .path, default: "required",
+            "Key file of the project's service account, JSON, from the Firebase console."),
+    ]
+
     static let pushing: [ConfigurationOption] = [
         .setting(
             "push.apnsProduction", .address, sets: \.push.hosts[.production],
@@ -64,6 +73,9 @@ extension ConfigurationSchema {
             "push.apnsSandbox", .address, sets: \.push.hosts[.sandbox], by: { $0.address($1) },
             default: "api.sandbox.push.apple.com:443",
             "Address of the APNs development environment."),
+        .setting(
+            "push.fcm", .address, sets: \.push.fcmHost, by: { $0.address($1) },
+            default: "fcm.googleapis.com:443", "Address of FCM."),
         .setting(
             "push.apnsCA", .path, sets: \.push.trust, by: { $0.text($1) }, default: "the system's",
             "Trusted certificates for APNs, PEM."),
@@ -109,13 +121,13 @@ extension ConfigurationSchema {
         .setting(
             "webhooks.allowedRanges", .texts, sets: \.push.webhookRanges, by: { $0.texts($1) },
             default: "none",
-            "Addresses that webhooks, browsers' push services and sources of content may have in "
-                + "addition to public ones, such as 10.0.0.0/8."),
+            "Addresses that webhooks, browsers' push services, FCM and sources of content may "
+                + "have in addition to public ones, such as 10.0.0.0/8."),
         .setting(
             "webhooks.ca", .path, sets: \.push.webhookTrust, by: { $0.text($1) },
             default: "the system's",
-            "Trusted certificates for webhooks, browsers' push services and sources of content, "
-                + "PEM."),
+            "Trusted certificates for webhooks, browsers' push services, FCM and sources of "
+                + "content, PEM."),
         .number(
             "webhooks.connectionsPerHost", in: 1...64, \.push.terms.webhooksPerHost,
             "Maximum number of requests at a time from an app to a host over HTTP/1.1."),

@@ -355,7 +355,7 @@ package enum ConfigurationSchema {
     /// The parts whose options a running gateway applies when they change.
     private static let live: Set = [
         "tls", "issuers", "issuerKeys", "certificates", "denied", "retention", "apns",
-        "webPush", "push", "webhooks", "log",
+        "webPush", "fcm", "push", "webhooks", "log",
     ]
 
     /// Whether a running gateway applies a change of an option, or of the list of denied tokens.

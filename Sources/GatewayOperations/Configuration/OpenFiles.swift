@@ -46,7 +46,8 @@ extension GatewayConfiguration {
         ]
         if probes != nil { ports.append(Self.plainPortConnectionsMax) }
         // Outside of development mode a reload may enable webhooks.
-        let hasWebhooks = push.hasWebhooks || !push.webPush.isEmpty || !isDevelopment
+        let hasWebhooks =
+            push.hasWebhooks || !push.webPush.isEmpty || !push.fcm.isEmpty || !isDevelopment
         return DescriptorBudget(
             limit: limit, connections: connectionsMax,
             needs: .init(

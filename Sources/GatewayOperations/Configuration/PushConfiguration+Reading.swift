@@ -5,6 +5,7 @@ extension GatewayConfiguration {
     mutating func readPush(_ layers: inout ConfigurationLayers) {
         push.apps = PushConfiguration.apps(&layers)
         push.webPush = PushConfiguration.webPush(&layers)
+        push.fcm = PushConfiguration.fcm(&layers)
         // The faults of these are listed before those of the others.
         let first = [
             "push.apnsProduction", "push.apnsSandbox", "webhooks.enabled", "push.attemptsAge",
@@ -18,6 +19,7 @@ extension GatewayConfiguration {
             windowOfNormal: (layers.seconds("push.spreadNormal") ?? 60) * 1_000)
         push.terms.apnsApps = Set(push.apps.map(\.app))
         push.terms.webPushApps = Set(push.webPush.map(\.app))
+        push.terms.fcmApps = Set(push.fcm.map(\.app))
         push.terms.hasWebhooks = push.hasWebhooks
     }
 }
@@ -36,21 +38,36 @@ extension PushConfiguration {
     }
 
     fileprivate static func webPush(_ layers: inout ConfigurationLayers) -> [WebPushApp] {
-        var names: Set<String> = []
-        return layers.places(of: "webPush").compactMap { place in
+        places(of: "webPush", &layers).map { place, app in
             let prefix = "webPush.\(place)"
-            let app = layers.required("\(prefix).app")
             let key = layers.required("\(prefix).key")
             let subject = layers.required("\(prefix).subject")
             if !subject.isEmpty, !["mailto:", "https:"].contains(where: { subject.hasPrefix($0) }) {
                 layers.fault("\(prefix).subject", "must begin with mailto: or https:")
             }
-            guard !app.isEmpty else { return nil }
-            if !names.insert(app).inserted {
-                layers.fault("\(prefix).app", "\(app) has two entries")
-            }
             return WebPushApp(place: place, app: app, key: key, subject: subject)
         }
+    }
+
+    fileprivate static func fcm(_ layers: inout ConfigurationLayers) -> [FCMApp] {
+        places(of: "fcm", &layers).map { place, app in
+            FCMApp(place: place, app: app, file: layers.required("fcm.\(place).serviceAccount"))
+        }
+    }
+
+    /// Reads the apps of a list in which each has one entry.
+    private static func places(
+        of list: String, _ layers: inout ConfigurationLayers
+    ) -> [(place: Int, app: String)] {
+        var apps: [(place: Int, app: String)] = []
+        for place in layers.places(of: list) {
+            let app = layers.required("\(list).\(place).app")
+            if !app.isEmpty, apps.contains(where: { $0.app == app }) {
+                layers.fault("\(list).\(place).app", "\(app) has two entries")
+            }
+            apps.append((place, app))
+        }
+        return apps
     }
 
     /// Reads the intervals for individual kinds, in milliseconds.

@@ -28,18 +28,28 @@ package struct Diagnostics: Sendable {
         }
     }
 
-    /// The hosts and ports of push services, and the file of certificates trusted there.
-    package var pushServices: [(host: String, port: Int, trust: String?)] {
-        Set(configuration.push.apps.flatMap(\.environments)).sorted { $0.rawValue < $1.rawValue }
-            .map { environment in
-                if let address = configuration.push.hosts[environment] {
-                    return (address.host, address.port, configuration.push.trust)
-                }
+    /// A push service, and the file of certificates trusted there.
+    package typealias Service = (name: String, host: String, port: Int, trust: String?)
+
+    /// The push services whose hosts the configuration determines.
+    package var pushServices: [Service] {
+        let push = configuration.push
+        var services = Set(push.apps.flatMap(\.environments)).sorted { $0.rawValue < $1.rawValue }
+            .map { environment -> Service in
+                let address = push.hosts[environment]
                 let host =
                     environment == .production
                     ? "api.push.apple.com" : "api.sandbox.push.apple.com"
-                return (host, 443, configuration.push.trust)
+                return ("APNs", address?.host ?? host, address?.port ?? 443, push.trust)
             }
+        guard !push.fcm.isEmpty else { return services }
+        let host = push.fcmHost?.host ?? "fcm.googleapis.com"
+        services.append(("FCM", host, push.fcmHost?.port ?? 443, push.webhookTrust))
+        let accounts = (try? PushFiles(push))?.fcm.values.map(\.tokens) ?? []
+        for endpoint in Set(accounts).sorted(by: { $0.url < $1.url }) {
+            services.append(("FCM", endpoint.host, Int(endpoint.port), push.webhookTrust))
+        }
+        return services
     }
 
     // MARK: Configuration and certificate

@@ -34,6 +34,15 @@ package struct PushConfiguration: Sendable {
         package var subject: String
     }
 
+    /// An app with pushes through FCM.
+    package struct FCMApp: Sendable {
+        /// Its index in the list, which names it in faults.
+        package var place: Int
+        package var app: String
+        /// The file of its service account, in JSON.
+        package var file: String
+    }
+
     package var terms = PushScheduler.Terms()
     /// The apps, each once for each environment.
     package var apps: [App] = []
@@ -42,6 +51,9 @@ package struct PushConfiguration: Sendable {
     /// Certificates in PEM to trust at APNs, instead of the system's.
     package var trust: String?
     package var webPush: [WebPushApp] = []
+    package var fcm: [FCMApp] = []
+    /// `HOST:PORT`, instead of Google's.
+    package var fcmHost: Address?
     package var hasWebhooks = false
     /// Address ranges allowed for webhooks in addition to public ones, such as `10.0.0.0/8`.
     package var webhookRanges: [String] = []
@@ -50,7 +62,7 @@ package struct PushConfiguration: Sendable {
     package var attemptSeconds: Int64 = 7 * 86_400
     package var attemptRows: Int64 = 1_000_000
 
-    package var isActive: Bool { hasWebhooks || !apps.isEmpty || !webPush.isEmpty }
+    package var isActive: Bool { hasWebhooks || !apps.isEmpty || !webPush.isEmpty || !fcm.isEmpty }
 
     package init() {}
 }

@@ -11,6 +11,43 @@ package struct WebPushAccount: Sendable, Equatable {
     package let subject: String
 }
 
+/// The service account of an app at Google, as the Firebase console issues it.
+package struct FCMAccount: Sendable, Equatable {
+    package let project: String
+    package let email: String
+    package let keyID: String
+    package let key: ServiceAccountKey
+    /// Where access tokens come from.
+    package let tokens: WebhookEndpoint
+
+    /// Reads the document. Returns the name of the first member that is missing or invalid.
+    fileprivate static func read(_ document: [UInt8]) -> Result<FCMAccount, Unreadable> {
+        let members = try? JSONValue(parsing: document).objectValue
+        func text(_ name: String) -> String? { members?[name]?.stringValue }
+        guard let project = text("project_id"), !project.isEmpty,
+            project.utf8.allSatisfy({ $0.isLetterOrDigit || "-_.:".utf8.contains($0) })
+        else { return .failure(Unreadable(member: "project_id")) }
+        guard let email = text("client_email") else {
+            return .failure(Unreadable(member: "client_email"))
+        }
+        guard let keyID = text("private_key_id") else {
+            return .failure(Unreadable(member: "private_key_id"))
+        }
+        guard let key = try? ServiceAccountKey(pem: Array((text("private_key") ?? "").utf8)) else {
+            return .failure(Unreadable(member: "private_key"))
+        }
+        guard let tokens = try? WebhookEndpoint(text("token_uri") ?? "") else {
+            return .failure(Unreadable(member: "token_uri"))
+        }
+        return .success(
+            FCMAccount(project: project, email: email, keyID: keyID, key: key, tokens: tokens))
+    }
+
+    fileprivate struct Unreadable: Error {
+        let member: String
+    }
+}
+
 /// The contents of the files and options in the push configuration, read and checked: keys,
 /// certificates, authorities and address ranges.
 package struct PushFiles: Sendable {
@@ -48,6 +85,8 @@ package struct PushFiles: Sendable {
     package private(set) var certificateEnds: [String: Date] = [:]
     /// The identities of apps with Web Push.
     package private(set) var webPush: [String: WebPushAccount] = [:]
+    /// The service accounts of apps with pushes through FCM.
+    package private(set) var fcm: [String: FCMAccount] = [:]
     /// The certificates to trust at APNs.
     package private(set) var trust = CurlTrust.system
     package private(set) var webhookTrust = CurlTrust.system
@@ -70,6 +109,15 @@ package struct PushFiles: Sendable {
             let option = "webPush.\(app.place).key"
             guard let key = Self.key(app.key, option, &faults) else { continue }
             webPush[app.app] = WebPushAccount(key: key, subject: app.subject)
+        }
+        for app in configuration.fcm {
+            let option = "fcm.\(app.place).serviceAccount"
+            guard let document = Self.contents(app.file, option, &faults) else { continue }
+            switch FCMAccount.read(document) {
+            case .success(let account): fcm[app.app] = account
+            case .failure(let fault):
+                faults.add(option, "\(app.file) has no valid `\(fault.member)`")
+            }
         }
         trust = Self.trust(configuration.trust, "push.apnsCA", &faults)
         webhookTrust = Self.trust(configuration.webhookTrust, "webhooks.ca", &faults)

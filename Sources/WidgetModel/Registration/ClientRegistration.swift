@@ -194,6 +194,9 @@ public enum DeliveryAddress: Sendable, Hashable {
     case webhook(url: String)
     /// The push service that a browser subscribed to (Web Push, RFC 8030).
     case webPush(WebPushAddress)
+    /// Firebase Cloud Messaging, by the registration token of an app's installation. The token is
+    /// secret and must never be logged.
+    case fcm(token: String)
 
     /// A browser's push subscription, with the members that `PushSubscription.toJSON()` gives it.
     public struct WebPushAddress: Sendable, Hashable {

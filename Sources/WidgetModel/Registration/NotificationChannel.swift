@@ -25,10 +25,12 @@ package enum NotificationChannel: String, Sendable, Hashable, CaseIterable {
     case webhook
     /// The push service of a browser.
     case webpush
+    /// Firebase Cloud Messaging.
+    case fcm
 
     /// The channels that the gateway pushes by.
     package static let pushes: [NotificationChannel] = [
-        .widgets, .controls, .background, .liveactivity, .webhook, .webpush,
+        .widgets, .controls, .background, .liveactivity, .webhook, .webpush, .fcm,
     ]
 }
 
@@ -42,6 +44,7 @@ extension DeliveryAddress {
         case .stream: .stream
         case .webhook: .webhook
         case .webPush: .webpush
+        case .fcm: .fcm
         case .apns(let address):
             switch address.type {
             case .widgets: .widgets

@@ -329,6 +329,11 @@ extension DeliveryAddress {
         case "apns":
             guard let address = Self.apns(&reader, notes.limits, &notes.faults) else { return nil }
             self = .apns(address)
+        case "fcm":
+            let token = reader.string(
+                "token", required: true, limit: Self.tokenBytesMax, &notes.faults)
+            guard let token else { return nil }
+            self = .fcm(token: token)
         case "webpush":
             guard let address = Self.webPush(&reader, &notes) else { return nil }
             self = .webPush(address)

@@ -88,6 +88,9 @@ extension DeliveryAddress {
             return ["type": "stream"]
         case .webhook(let url):
             return ["type": "webhook", "url": .string(url)]
+        case .fcm(let token):
+            let shown = maskingTokens ? token.prefix(8) + "…" : token[...]
+            return ["type": "fcm", "token": .string(String(shown))]
         case .webPush(let push):
             if maskingTokens {
                 // The host says which service it is, the rest of the URL whom it reaches.

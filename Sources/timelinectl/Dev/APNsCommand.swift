@@ -9,7 +9,9 @@ struct DevCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dev",
         abstract: "Simulate push services for development.",
-        subcommands: [APNsCommand.self, APNsTokenCommand.self, WebPushCommand.self])
+        subcommands: [
+            APNsCommand.self, APNsTokenCommand.self, WebPushCommand.self, FCMCommand.self,
+        ])
 }
 
 struct APNsCommand: AsyncParsableCommand {
@@ -109,18 +111,20 @@ final class PushLines: Sendable {
         let request = decision.request
         let activity = ActivityPush(request)
         let managed = request.isManagement ? "\(request.method) \(request.path)" : nil
-        let token = request.deviceToken.map { "\($0.prefix(Self.tokenCharacters))…" }
+        let token = (request.deviceToken ?? request.registrationToken?[...]).map {
+            "\($0.prefix(Self.tokenCharacters))…"
+        }
         let timestamp = activity?.timestamp.map { String($0) }
         let fields: [(name: String, value: String?)] = [
             ("request", managed), ("pushType", request.pushType),
-            ("topic", request.topic ?? request.webPush["topic"]),
+            ("topic", request.topic ?? request.values["topic"]),
             ("token", token),
             ("priority", request.priority), ("expiration", request.expiration),
             ("collapseId", request.collapseID), ("id", request.id ?? request.requestID),
             ("channel", request.channelID), ("event", activity?.event?.rawValue),
             ("timestamp", timestamp),
-            ("ttl", request.webPush["ttl"]), ("urgency", request.webPush["urgency"]),
-            ("bytes", request.webPush.isEmpty ? nil : "\(request.bodyBytes)"),
+            ("ttl", request.values["ttl"]), ("urgency", request.values["urgency"]),
+            ("bytes", request.values["ttl"] == nil ? nil : "\(request.bodyBytes)"),
         ]
         let outcome = PushBehaviourText.text(decision.behaviour)
         // One at a time, so that lines stay whole.

@@ -14,7 +14,11 @@ struct PushBehaviourText {
     /// The notation, for help and errors.
     static func help(_ service: SimulatedService) -> String {
         let reasons =
-            service == .apns ? "one of Apple's reasons (TooManyRequests), " : ""
+            switch service {
+            case .apns: "one of Apple's reasons (TooManyRequests), "
+            case .webPush: ""
+            case .fcm: "one of FCM's error codes (UNREGISTERED), "
+            }
         return """
             a status (200, 410), \(reasons)slow:MILLISECONDS, \
             silence, reset (the stream), refuse (the stream), cut (the connection) or goaway
@@ -55,7 +59,10 @@ struct PushBehaviourText {
             }
             return .slow(wait, .taken)
         }
-        if service == .webPush {
+        if service == .fcm, let answer = PushAnswer.fcm(code: String(text)) {
+            return .answer(answer)
+        }
+        if service != .apns {
             let status = Int(text).flatMap { (201..<600).contains($0) ? $0 : nil }
             return status.map { .answer(PushAnswer(status: $0)) }
         }

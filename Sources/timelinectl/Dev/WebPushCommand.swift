@@ -38,7 +38,7 @@ struct WebPushCommand: AsyncParsableCommand {
         let keyPath = "\(data)/vapid.pem"
         _ = try DevelopmentFiles.key(keyPath, creatingIn: data)
         try await simulator.run(
-            .webPush, PushBehaviourText(.webPush, wall: APNsServer.time().wall),
+            .init(.webPush), PushBehaviourText(.webPush, wall: APNsServer.time().wall),
             certificates: { try DevelopmentFiles.certificates(in: data) }
         ) { url, ca in
             var object: JSONObject = ["ready": .string(url), "key": .string(keyPath)]

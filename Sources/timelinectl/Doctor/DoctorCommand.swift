@@ -13,7 +13,7 @@ struct DoctorCommand: AsyncParsableCommand {
             With --config or --data, run on the gateway's machine as its user, it checks the \
             configuration and its files, certificate, permissions of the data directory, disk, \
             database, ports, file and kernel limits, clock, DNS, the database of a cluster, and \
-            whether APNs is reachable (nothing is pushed). Without --config the environment \
+            whether APNs and FCM are reachable (nothing is pushed). Without --config the environment \
             variables apply, as for the gateway.
 
             With --url, from any machine, it checks that the gateway is reachable with a trusted \
@@ -97,8 +97,7 @@ struct DoctorCommand: AsyncParsableCommand {
             findings += Self.wrong(error)
         }
         for service in examination.pushServices {
-            findings.append(
-                await DoctorVisit.pushService(service.host, service.port, trust: service.trust))
+            findings.append(await DoctorVisit.pushService(service))
         }
         return findings
     }

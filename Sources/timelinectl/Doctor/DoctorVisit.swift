@@ -114,24 +114,24 @@ enum DoctorVisit {
             remedy: "See the event \(event.event) in Deploy/push.md.")
     }
 
-    /// Checks APNs: a connection, TLS, HTTP/2 and any response. Nothing is pushed.
-    static func pushService(_ host: String, _ port: Int, trust: String?) async -> DiagnosticResult {
-        let place = "\(host):\(port)"
+    /// Checks a push service: a connection, TLS, HTTP/2 and any response. Nothing is pushed.
+    static func pushService(_ service: Diagnostics.Service) async -> DiagnosticResult {
+        let place = "\(service.host):\(service.port)"
         var configuration = CurlConnection.Configuration(gateway: "https://\(place)")
-        configuration.caFile = trust
+        configuration.caFile = service.trust
         configuration.connectDeadline = .seconds(5)
         configuration.requestDeadline = .seconds(10)
         do throws(ConnectionError) {
             let connection = try CurlConnection(configuration)
             let response = try await connection.send(GatewayRequest(target: "/"))
             return DiagnosticResult(
-                .ok, subject: "APNs",
+                .ok, subject: service.name,
                 what:
                     "\(place) answers; status \(response.head.status) to a request that is not a push"
             )
         } catch {
             return DiagnosticResult(
-                .warn, subject: "APNs", what: "\(place): \(error.message)",
+                .warn, subject: service.name, what: "\(place): \(error.message)",
                 remedy:
                     "Allow outgoing TCP to it in the firewall (443 and 2197), and keep the system's CA "
                     + "certificates up to date.")

@@ -113,6 +113,22 @@ import WidgetModel
         }
     }
 
+    @Test func `an assertion is signed by RS256, and no other key is a service account's`() throws {
+        let key = try ServiceAccountKey()
+        #expect(try ServiceAccountKey(pem: key.pem()) == key)
+        let parts = try key.assertion(["iss": "a"], kid: "1").split(separator: ".")
+        #expect(parts.count == 3)
+        let header = try #require(Base64.url.decode(parts[0].utf8))
+        #expect(try JSONValue(parsing: header) == ["alg": "RS256", "kid": "1", "typ": "JWT"])
+        let signature = try #require(Base64.url.decode(parts[2].utf8))
+        let message = bytes("\(parts[0]).\(parts[1])")
+        #expect(key.publicKey.verify(signature, over: message, with: .rs256))
+        #expect(throws: SigningError.self) {
+            try ServiceAccountKey(pem: SigningKey(generating: .es256).pem())
+        }
+        #expect(throws: SigningError.self) { try SigningKey(pem: key.pem()) }
+    }
+
     @Test(.enabled(if: Tool.hasOpenSSL, needsOpenSSL))
     func `a key of 1,024 bits is refused in PEM, too`() {
         #expect(throws: SigningError.self) { try Pair(bits: 1_024) }

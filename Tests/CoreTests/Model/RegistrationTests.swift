@@ -453,6 +453,17 @@ import Testing
                 == ["delivery[0].endpoint"])
     }
 
+    @Test func `a token of FCM is read, and shown without its end`() throws {
+        let changes: JSONObject = ["delivery": [["type": "fcm", "token": "abcdefghijkl:m-n_o"]]]
+        let registration = try Self.read(Self.document.merging(patch: .object(changes)))
+            .registration
+        #expect(registration.delivery == [.fcm(token: "abcdefghijkl:m-n_o")])
+        #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
+        let shown = registration.json(maskingTokens: true).objectValue?["delivery"]
+        #expect(shown == [["type": "fcm", "token": "abcdefgh…"]])
+        #expect(Self.faults(["delivery": [["type": "fcm"]]]) == ["delivery[0].token"])
+    }
+
     @Test func `addresses of clients and controls are counted together`() throws {
         func document(_ tokens: Range<Int>) -> JSONObject {
             func address(_ token: Int) -> JSONValue {

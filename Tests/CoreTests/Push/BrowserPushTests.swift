@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// Pushes to browsers: they say what webhooks are told, within the budgets of devices.
+/// Pushes to browsers, and through FCM: they say what webhooks are told, within the budgets of devices.
 @Suite struct BrowserPushTests {
     private func browser(_ name: String = "1") -> DeliveryAddress {
         .webPush(.init(endpoint: "https://push.example/\(name)", p256dh: "p", auth: "a"))
@@ -77,6 +77,42 @@ import WidgetModel
         status: Int, retryAfter: Int64?, reaction: APNsReaction
     ) {
         #expect(APNsReaction(toWebPush: status, retryAfter: retryAfter) == reaction)
+    }
+
+    @Test(arguments: [
+        (200, "", APNsReaction(.delivered)),
+        (404, "UNREGISTERED", APNsReaction(.dropAddress)),
+        (400, "INVALID_ARGUMENT", APNsReaction(.dropAddress)),
+        (403, "SENDER_ID_MISMATCH", APNsReaction(.quarantineAddress, alert: .pairingRefused)),
+        (
+            401, "THIRD_PARTY_AUTH_ERROR",
+            APNsReaction(.quarantineAddress, alert: .credentialRefused)
+        ),
+        (429, "QUOTA_EXCEEDED", APNsReaction(.retry(.requested(9)))),
+        (503, "UNAVAILABLE", APNsReaction(.retry(.requested(9)))),
+        (500, "INTERNAL", APNsReaction(.retry(.requested(9)))),
+        (401, "", APNsReaction(.stop(.credential), alert: .credentialRefused)),
+        (403, "", APNsReaction(.stop(.credential), alert: .credentialRefused)),
+        (404, "", APNsReaction(.quarantineAddress, alert: .credentialRefused)),
+        (400, "", APNsReaction(.giveUp, alert: .requestRefused)),
+        (302, "", APNsReaction(.giveUp, alert: .answerUnknown)),
+    ])
+    func `a response of FCM has its reaction`(status: Int, code: String, reaction: APNsReaction) {
+        let detail = #"{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "#
+        let details = #"[{"@type": "other"}, \#(detail)"errorCode": "\#(code)"}]"#
+        let body =
+            #"{"error": {"status": "NOT_FOUND", "details": \#(code.isEmpty ? "[]" : details)}}"#
+        let error = FCMError(body: Array(body.utf8))
+        #expect(error.reason == (code.isEmpty ? "NOT_FOUND" : code))
+        #expect(APNsReaction(toFCM: status, error, retryAfter: 9) == reaction)
+    }
+
+    @Test func `what is no error of FCM says nothing`() {
+        for body in ["", "[]", #"{"error": 7}"#, "<html>"] {
+            #expect(FCMError(body: Array(body.utf8)).reason == nil)
+        }
+        #expect(
+            FCMError(body: Array(#"{"error": "invalid_grant"}"#.utf8)).reason == "invalid_grant")
     }
 
     @Test func `a requested wait is kept, and grows`() {

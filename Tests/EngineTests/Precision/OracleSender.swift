@@ -73,7 +73,7 @@ extension OracleAddress {
     /// `nil` for a stream.
     init?(_ address: DeliveryAddress) {
         switch address {
-        case .stream, .webPush: return nil
+        case .stream, .webPush, .fcm: return nil
         case .webhook(let url):
             self = .webhook(String(url.dropFirst(Self.scheme.count).prefix { $0 != "." }))
         case .apns(let apns):

@@ -97,7 +97,7 @@ export const clientPage = {
 function pushChannels(registered) {
   const channels = [];
   for (const delivery of registered.delivery ?? []) {
-    if (["webhook", "webpush"].includes(delivery.type)) channels.push(delivery.type);
+    if (["webhook", "webpush", "fcm"].includes(delivery.type)) channels.push(delivery.type);
     if (delivery.type === "apns") channels.push(delivery.pushType);
   }
   for (const control of registered.controls ?? []) if (control.delivery) channels.push("controls");

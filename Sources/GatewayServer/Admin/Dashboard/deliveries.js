@@ -6,7 +6,7 @@ import { number, plural, time, moment, say } from "./words.js";
 import { actionButton, resendAction, resendAllAction } from "./actions.js";
 import { appChoice } from "./app.js";
 
-const channels = ["widgets", "controls", "background", "liveactivity", "webhook", "webpush"];
+const channels = ["widgets", "controls", "background", "liveactivity", "webhook", "webpush", "fcm"];
 const outcomes = ["sent", "retry", "failed", "dropped", "quarantined", "environment", "given-up", "stopped", "disabled", "content", "skipped"];
 
 /// The last push to each client and channel, where it failed and there is an address still: pushing
@@ -44,7 +44,7 @@ export const deliveriesPage = {
     form.addEventListener("submit", apply);
     for (const one of [choice, channel, outcome]) one.addEventListener("change", apply);
     put(main, h("h1", {}, "Deliveries"),
-      h("p", { class: "lead" }, "APNs, Web Push and webhook pushes with their outcomes, newest first. Deliveries by stream and poll are only counted; see Overview."),
+      h("p", { class: "lead" }, "APNs, FCM, Web Push and webhook pushes with their outcomes, newest first. Deliveries by stream and poll are only counted; see Overview."),
       form, events, again, result);
 
     const app = choice.value, base = new URLSearchParams();

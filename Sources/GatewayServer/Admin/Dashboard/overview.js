@@ -5,7 +5,7 @@ import { get } from "./gateway.js";
 import { chart } from "./chart.js";
 import { number, compact, rate, seconds, bytes, share, plural, time, say } from "./words.js";
 
-const channels = ["stream", "poll", "apns", "webhook", "webpush"];
+const channels = ["stream", "poll", "apns", "webhook", "webpush", "fcm"];
 const spans = [["3600", "1 hour"], ["900", "15 minutes"], ["300", "5 minutes"]];
 
 /// The present problems in words, with their remedies.
@@ -159,7 +159,7 @@ function details(now) {
       row("Waiting or in flight", number(standings.waiting + standings.underWay)),
       row("Unreachable", number(standings.unreachable)),
       row("Recently sent, failed", `${number(recent.pushesSent)}, ${number(recent.pushesFailed)}`))
-      : notice("Pushes are off: neither APNs nor Web Push nor webhooks are configured.")),
+      : notice("Pushes are off: no push service and no webhooks are configured.")),
     card("The log", h("dl", { class: "facts" },
       row("Entries", log.head > log.floor ? `${number(log.floor + 1)} to ${number(log.head)}` : "none"),
       row("Event loops", behind ? `${plural(behind, "entry", "entries")} behind` : "up to date"),

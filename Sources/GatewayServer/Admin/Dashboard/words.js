@@ -105,7 +105,7 @@ setInterval(() => {
 
 /// The terms of the API, for people.
 export const words = {
-  stream: "stream", poll: "poll", apns: "APNs", webhook: "webhook", webpush: "Web Push",
+  stream: "stream", poll: "poll", apns: "APNs", webhook: "webhook", webpush: "Web Push", fcm: "FCM",
   widgets: "APNs widgets", controls: "APNs controls", background: "APNs background", liveactivity: "APNs Live Activities",
   hit: "matched",
   "other-entity": "about another entity",

@@ -6,14 +6,15 @@ import GatewayTestSupport
 import Testing
 import WidgetModel
 
-/// Pushes of a gateway to the push services of browsers.
-@Suite(.alone) struct WebPushTests {
+/// Pushes of a gateway to the push services of browsers, and to FCM.
+@Suite(.alone) struct ServicePushTests {
     /// Judged by the Python libraries that browsers' vendors use.
     @Test func `others decrypt what a browser is pushed, and know who sent it`() async throws {
         let clock = HeldClock()
-        let world = try WebPushFixture(clock: clock)
+        let world = try ServiceFixture(.webPush, clock: clock)
         let receiver = try WebPushReceiver(in: world.folder)
-        let long = (0..<80).map { "\($0)" + String(repeating: "x", count: 60) }
+        // As many as a notification names, instead of all of their kind.
+        let long = (0..<60).map { "\($0)" + String(repeating: "x", count: 100) }
         try world.register("phone", ["hero"] + long, at: receiver.origin + "/anna")
         try world.game.change(world.gateway.http(), ["hero"], run: "one")
         try await eventually("pushed to") {
@@ -42,7 +43,7 @@ import WidgetModel
     }
 
     @Test func `who registers learns the key, and aims no push into our network`() async throws {
-        let world = try WebPushFixture(clock: HeldClock(), allowed: "")
+        let world = try ServiceFixture(.webPush, clock: HeldClock(), allowed: "")
         let (gateway, key) = (world.gateway, world.sender.applicationServerKey)
         let token = try gateway.token(app: GameFixture.app, scope: "client", sub: "phone")
         func answer(_ endpoint: String) throws -> TestHTTPAnswer {
@@ -65,42 +66,87 @@ import WidgetModel
 
     /// Each device has one push a day. Those that may have arrived count; those that were rejected,
     /// or never processed, do not.
-    @Test func `5 % of every fault: budgets are exact, and nothing is missed`() async throws {
+    @Test(arguments: [SimulatedService.webPush, .fcm])
+    func `5 % of every fault: budgets are exact, and nothing is missed`(
+        service: SimulatedService
+    ) async throws {
         let clock = HeldClock()
-        let faults = PushBehaviour.faults(of: .webPush, wall: 0)
-        let world = try WebPushFixture(
-            faults: faults.map { PushFault($0, share: 50_000) }, clock: clock,
+        let faults = PushBehaviour.faults(of: service, wall: 0)
+        let world = try ServiceFixture(
+            service, faults: faults.map { PushFault($0, share: 50_000) }, clock: clock,
             options: ["interval: 1s", "widgetsPerDay: 1"])
-        let names = (0..<40).map { "browser\($0)" }
+        let names = (0..<40).map { "device\($0)" }
         for name in names { try world.register(name, ["hero"]) }
         try world.game.change(world.gateway.http(), ["hero"], run: "one")
-        func counted(_ outcomes: [String: Int]) -> Int {
-            let lost = ["timed-out", "connection-ended", "stream-reset"].map { "retry \($0)" }
-            return (["sent", "dropped 404", "dropped 410"] + lost).reduce(0) {
-                $0 + (outcomes[$1] ?? 0)
+        func number(_ outcomes: [String: Int], _ words: [String]) -> Int {
+            outcomes.reduce(0) { sum, outcome in
+                sum + (words.contains { outcome.key.hasPrefix($0) } ? outcome.value : 0)
             }
         }
-        try await world.until("all had their push") { counted($0) >= names.count }
+        let ended = ["sent", "dropped", "quarantined"]
+        let lost = ["timed-out", "connection-ended", "stream-reset"].map { "retry \($0)" }
+        try await world.until("all had their push") { number($0, ended + lost) >= names.count }
         // Whatever else was due meanwhile is withheld.
         for _ in 0..<30 { clock.advance(to: clock.now + 10_000) }
-        #expect(try counted(world.outcomes()) == names.count)
+        #expect(try number(world.outcomes(), ended + lost) == names.count)
 
         try world.reconfigure(["interval: 1s", "widgetsPerDay: 1000"])
-        try await world.until("all were told") { outcomes in
-            let ended = ["sent", "dropped 404", "dropped 410"].map { outcomes[$0] ?? 0 }
-            return ended.reduce(0, +) >= names.count
+        // A device that has bad luck again and again waits for hours.
+        try await world.until("all were told", step: 600_000) {
+            number($0, ended) >= names.count
         }
         let record = world.service.record
         #expect(record.violations.isEmpty, "\(record.violations)")
         for name in names {
             let device = try #require(record.devices[name])
-            #expect(device.taken >= 1 || device.isDead, "\(name): \(device)")
+            let isRefused = [401, 403].contains(device.last?.answer?.status)
+            #expect(device.taken >= 1 || device.isDead || isRefused, "\(name): \(device)")
         }
         await world.stop()
     }
 
+    @Test func `FCM's access token is replaced in time, and when it is rejected`() async throws {
+        let clock = HeldClock()
+        let world = try ServiceFixture(.fcm, clock: clock)
+        world.service.script("anna", [.answer(PushAnswer(status: 401)), .answer(.taken)])
+        try world.register("anna", ["hero"])
+        try world.game.change(world.gateway.http(), ["hero"], run: "one")
+        try await world.until("pushed to") { $0["sent"] == 1 }
+        #expect(world.service.record.accessTokens == 2)
+        clock.advance(to: clock.now + 7_200_000)
+        // The fixture's own token has expired, too.
+        let token = try world.gateway.token(app: GameFixture.app, scope: "changes:write")
+        let change = event(source: "two", id: "0", entity: "Character", key: "hero")
+        let posted = try world.gateway.http().post([change], app: GameFixture.app, token: token)
+        #expect(posted.status == 202)
+        try await world.until("pushed to again") { $0["sent"] == 2 }
+        let record = world.service.record
+        #expect(record.accessTokens == 3 && record.violations.isEmpty, "\(record.violations)")
+        let body = try #require(record.devices["anna"]?.pushes.last?.request.body)
+        let message = try JSONValue(parsing: body).objectValue?["message"]?.objectValue
+        let said = message?["data"]?.objectValue?["timeline"]?.stringValue ?? ""
+        let answer = try JSONValue(parsing: Array(said.utf8)).objectValue
+        let notification = try #require(
+            answer?["notifications"]?.arrayValue?.first?.stringValue)
+        #expect(try claims(of: notification).reload.map(\.kind) == ["detail"])
+        await world.stop()
+    }
+
+    @Test func `a service account that is rejected stops FCM until it is replaced`() async throws {
+        let world = try ServiceFixture(.fcm, clock: HeldClock())
+        try world.writeAccount(ServiceAccountKey())
+        try world.reconfigure([])
+        try world.register("anna", ["hero"])
+        try world.game.change(world.gateway.http(), ["hero"], run: "one")
+        try await world.until("stopped") { $0["stopped invalid_grant"] == 1 }
+        try world.writeAccount()
+        try world.reconfigure([])
+        try await world.until("pushed to") { $0["sent"] == 1 }
+        await world.stop()
+    }
+
     @Test func `a subscription that has ended is taken out of the registration`() async throws {
-        let world = try WebPushFixture(clock: HeldClock())
+        let world = try ServiceFixture(.webPush, clock: HeldClock())
         world.service.script("anna", [.answer(PushAnswer(status: 410))])
         try world.register("anna", ["hero"])
         try world.game.change(world.gateway.http(), ["hero"], run: "one")
@@ -115,7 +161,7 @@ import WidgetModel
     }
 
     @Test func `a rejected key is an event, and another key is used at once`() async throws {
-        let world = try WebPushFixture(clock: HeldClock())
+        let world = try ServiceFixture(.webPush, clock: HeldClock())
         world.service.script("anna", [.answer(PushAnswer(status: 403)), .answer(.taken)])
         try world.register("anna", ["hero"])
         try world.register("bert", ["hero"])
@@ -131,15 +177,19 @@ import WidgetModel
     }
 }
 
-/// A gateway with an app whose browsers get pushes, and a service that behaves and fails like theirs.
-final class WebPushFixture: Sendable {
+/// A gateway, and a push service that behaves and fails like those of browsers, or like FCM.
+final class ServiceFixture: Sendable {
     let gateway: any TestGateway
     let service: APNsServer
     let game: GameFixture
-    /// The key of the app.
+    /// The key of the app at browsers' services.
     let sender: SigningKey
+    private let kind: SimulatedService
     /// The key of every browser.
     private let browser: SigningKey
+    /// The key of the app's service account.
+    private let accountKey: ServiceAccountKey
+    private let account: FCMSender
     private let configuration: GatewayConfiguration
     private let clock: HeldClock
     private let allowed: String
@@ -149,43 +199,65 @@ final class WebPushFixture: Sendable {
     var folder: String { configuration.folder }
 
     init(
-        faults: [PushFault] = [], clock: HeldClock, options: [String] = [],
-        allowed: String = "allowedRanges: [127.0.0.0/8], "
+        _ kind: SimulatedService, faults: [PushFault] = [], clock: HeldClock,
+        options: [String] = [], allowed: String = "allowedRanges: [127.0.0.0/8], "
     ) throws {
-        (self.clock, self.allowed) = (clock, allowed)
+        (self.kind, self.clock, self.allowed) = (kind, clock, allowed)
         configuration = try GatewayConfiguration()
-        (sender, browser) = (
-            try SigningKey(generating: .es256), try SigningKey(generating: .es256)
-        )
+        sender = try SigningKey(generating: .es256)
+        browser = try SigningKey(generating: .es256)
+        accountKey = try ServiceAccountKey()
+        account = FCMSender(
+            project: "project", email: "gateway@test", keyID: "1", key: accountKey.publicKey)
         try sender.save(to: configuration.folder + "/vapid.pem")
         try browser.save(to: configuration.folder + "/browser.pem")
-        var terms = SimulatedAPNs.Terms.webPush
+        var terms = SimulatedAPNs.Terms(kind, senders: [account])
         terms.faults = faults
         let made = configuration.certificates
         var settings = APNsServer.Settings(
             certificate: .file(made.certificate), key: .file(made.key))
         settings.clock = { .init(now: clock.now, wall: clock.wall) }
         service = try APNsServer(terms, settings)
-        try Self.write(configuration, options, allowed: allowed)
+        let url = "https://localhost:\(service.port)"
+        try Self.write(account.document(accountKey, url: url), in: configuration.folder)
+        try Self.write(configuration, options, allowed: allowed, kind, port: service.port)
         gateway = try LocalGateway(configuration, clock: clock)
         game = try GameFixture(gateway)
     }
 
+    private static func write(_ document: JSONValue, in folder: String) throws {
+        try document.text.write(
+            toFile: folder + "/account.json", atomically: true, encoding: .utf8)
+    }
+
     private static func write(
-        _ configuration: GatewayConfiguration, _ options: [String], allowed: String
+        _ configuration: GatewayConfiguration, _ options: [String], allowed: String,
+        _ kind: SimulatedService, port: Int
     ) throws {
-        let key = configuration.folder + "/vapid.pem"
-        try configuration.write(
-            [
+        let (app, folder) = (GameFixture.app, configuration.folder)
+        let section =
+            kind == .fcm
+            ? ["fcm:", "  - { app: \(app), serviceAccount: \(folder)/account.json }"]
+            : [
                 "webPush:",
-                "  - { app: \(GameFixture.app), key: \(key), subject: \"mailto:o@example.com\" }",
-                "webhooks: { \(allowed)ca: \(configuration.certificates.ca) }",
-            ] + (options.isEmpty ? [] : ["push:"] + options.map { "  \($0)" }))
+                "  - { app: \(app), key: \(folder)/vapid.pem, subject: \"mailto:o@example.com\" }",
+            ]
+        try configuration.write(
+            section + [
+                "webhooks: { \(allowed)ca: \(configuration.certificates.ca) }", "push:",
+                "  fcm: localhost:\(port)",
+            ] + options.map { "  \($0)" })
+    }
+
+    /// Replaces the file of the service account: with the service's, or with one that has `key`.
+    func writeAccount(_ key: ServiceAccountKey? = nil) throws {
+        let url = "https://localhost:\(service.port)"
+        try Self.write(account.document(key ?? accountKey, url: url), in: folder)
     }
 
     /// Rewrites the configuration, and has the gateway read it and its files.
     func reconfigure(_ options: [String]) throws {
-        try Self.write(configuration, options, allowed: allowed)
+        try Self.write(configuration, options, allowed: allowed, kind, port: service.port)
         let answer = try gateway.reloadConfiguration()
         guard answer.status == 200 else { throw TestFailure(answer.text) }
     }
@@ -199,14 +271,17 @@ final class WebPushFixture: Sendable {
         ]
     }
 
-    /// Registers a browser that shows characters, by default with a subscription of its name.
+    /// Registers a device that shows characters, by default with a token or subscription of its
+    /// name.
     func register(_ client: String, _ characters: [String], at endpoint: String? = nil) throws {
         let endpoint = endpoint ?? "https://localhost:\(service.port)/push/\(client)"
+        let pushed: JSONValue =
+            kind == .fcm ? ["type": "fcm", "token": .string(client)] : address(endpoint)
         let answer = try gateway.http().register(
             client, app: GameFixture.app, token: game.backend,
             registration(
                 showing: characters, platform: "web",
-                delivery: [["type": "stream"], address(endpoint)]))
+                delivery: [["type": "stream"], pushed]))
         guard answer.status == 201 else { throw TestFailure(answer.text) }
     }
 
@@ -220,11 +295,13 @@ final class WebPushFixture: Sendable {
         }
     }
 
-    /// Waits until a condition holds for the outcomes; ten seconds pass with each look.
-    func until(_ what: String, _ holds: ([String: Int]) -> Bool) async throws {
+    /// Waits until a condition holds for the outcomes; `step` milliseconds pass with each look.
+    func until(
+        _ what: String, step: Int64 = 10_000, _ holds: ([String: Int]) -> Bool
+    ) async throws {
         var outcomes: [String: Int] = [:]
         try await eventually(what, details: { "\(outcomes); \(gateway.standardErrorTail)" }) {
-            clock.advance(to: clock.now + 10_000)
+            clock.advance(to: clock.now + step)
             outcomes = try self.outcomes()
             return holds(outcomes)
         }

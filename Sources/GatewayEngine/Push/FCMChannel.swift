@@ -1,0 +1,210 @@
+import CurlMulti
+import GatewayCore
+import GatewayDelivery
+import GatewayOperations
+import GatewaySigning
+import WidgetModel
+
+/// Firebase Cloud Messaging (HTTP v1): data messages with the response that a poll would get, or
+/// with none where that is too long.
+final class FCMChannel: PushChannel {
+    /// The longest data, bytes: keys and values.
+    private static let dataBytesMax = 4_096
+    /// The key of the data, whose value is the response to a poll.
+    private static let key = "timeline"
+    /// The time that FCM keeps a push for a device out of reach: the longest that it accepts.
+    private static let lifetime = "2419200s"
+
+    static let service = PushService.fcm
+
+    let accounts: [String: FCMAccount]
+    private let content: WebhookPushes.Content
+    private let origin: String
+    /// The access tokens, by app.
+    private let tokens: [String: FCMTokens]
+
+    /// - Parameters:
+    ///   - origin: The URL of FCM, without a path.
+    ///   - former: The previous channel, whose tokens are used as long as the accounts are the same.
+    init(
+        _ accounts: [String: FCMAccount], at origin: String, _ sender: WebhookSender,
+        _ content: WebhookPushes.Content, after former: FCMChannel?
+    ) {
+        (self.accounts, self.origin, self.content) = (accounts, origin, content)
+        var tokens: [String: FCMTokens] = [:]
+        for (app, account) in accounts {
+            let known = former?.tokens[app].flatMap {
+                $0.account == account && $0.sender === sender ? $0 : nil
+            }
+            tokens[app] = known ?? FCMTokens(account, sender, content.clock)
+        }
+        self.tokens = tokens
+    }
+
+    func request(
+        for order: DuePush, from account: FCMAccount
+    ) async throws(PushReport) -> PushServiceRequest {
+        let url = origin + "/v1/projects/\(account.project)/messages:send"
+        guard case .fcm(let token) = order.address, let endpoint = try? WebhookEndpoint(url) else {
+            throw .badToken
+        }
+        let field = try await authorization(order.client.app, rejected: nil)
+        let answer: [UInt8]
+        do throws(SigningError) {
+            answer = try content.answer(order)
+        } catch {
+            throw .unsigned
+        }
+        // A client that gets nothing polls.
+        let isShort = Self.key.utf8.count + answer.count <= Self.dataBytesMax
+        let message: JSONValue = [
+            "token": .string(token),
+            "data": [Self.key: .string(isShort ? String(decoding: answer, as: UTF8.self) : "")],
+            "android": [
+                // The last push says what those before it said, too.
+                "collapse_key": "timeline-reload",
+                "priority": .string(order.urgency == .high ? "HIGH" : "NORMAL"),
+                "ttl": .string(Self.lifetime),
+            ],
+        ]
+        let body: JSONValue = ["message": message]
+        return PushServiceRequest(
+            to: endpoint,
+            fields: [("content-type", "application/json"), ("authorization", field)],
+            body: body.serialized, owner: "fcm")
+    }
+
+    func request(
+        after answer: PushServiceAnswer, to request: PushServiceRequest, from account: FCMAccount
+    ) async throws(PushReport) -> PushServiceRequest? {
+        let error = FCMError(body: answer.body)
+        guard answer.response.status == 401, error.code == nil,
+            let app = accounts.first(where: { $0.value == account })?.key
+        else { return nil }
+        var again = request
+        let rejected = again.fields.removeLast().value
+        let field = try await authorization(app, rejected: rejected)
+        again.fields.append((name: "authorization", value: field))
+        return again
+    }
+
+    func reaction(to answer: PushServiceAnswer) -> (reaction: APNsReaction, reason: String?) {
+        let (response, error) = (answer.response, FCMError(body: answer.body))
+        return (
+            APNsReaction(toFCM: response.status, error, retryAfter: response.retryAfter),
+            error.reason
+        )
+    }
+
+    private func authorization(
+        _ app: String, rejected: String?
+    ) async throws(PushReport) -> String {
+        guard let tokens = tokens[app] else { throw .unsigned }
+        switch await tokens.field(rejected: rejected) {
+        case .success(let field): return field
+        case .failure(let report): throw report
+        }
+    }
+}
+
+/// The access tokens of one service account: one at a time, for all pushes (RFC 7523).
+actor FCMTokens {
+    private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+    private static let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    /// The lifetime of an assertion, and the rest of a token's at which it is replaced, seconds.
+    private static let (assertionLifetime, rest): (Int64, Int64) = (3_600, 300)
+
+    private struct Token {
+        let field: String
+        /// The time at which it is replaced, seconds since 1970.
+        let until: Int64
+    }
+
+    nonisolated let account: FCMAccount
+    nonisolated let sender: WebhookSender
+    private let clock: GatewayClock
+    private var current: Token?
+    /// The request for the next token, which all pushes wait for.
+    private var asking: Task<Result<String, PushReport>, Never>?
+
+    init(_ account: FCMAccount, _ sender: WebhookSender, _ clock: GatewayClock) {
+        (self.account, self.sender, self.clock) = (account, sender, clock)
+    }
+
+    /// Returns the field `authorization` with a token that is valid for some minutes at least.
+    ///
+    /// - Parameter rejected: The field that FCM rejected, which is not used again.
+    func field(rejected: String?) async -> Result<String, PushReport> {
+        let now = clock.wallSeconds()
+        // A clock that was set back must not keep a token in use.
+        if let current, current.field != rejected,
+            (1...Self.assertionLifetime).contains(current.until - now)
+        {
+            return .success(current.field)
+        }
+        let task: Task<Result<String, PushReport>, Never>
+        if let asking {
+            task = asking
+        } else {
+            task = Task { await self.request() }
+            self.asking = task
+        }
+        let answer = await task.value
+        if asking == task { asking = nil }
+        return answer
+    }
+
+    private func request() async -> Result<String, PushReport> {
+        let now = clock.wallSeconds()
+        let claims: JSONValue = [
+            "iss": .string(account.email), "scope": .string(Self.scope),
+            "aud": .string(account.tokens.url), "iat": .integer(now),
+            "exp": .integer(now + Self.assertionLifetime),
+        ]
+        guard let assertion = try? account.key.assertion(claims, kid: account.keyID) else {
+            return .failure(.unsigned)
+        }
+        // Neither has a character that a form would escape, but the colons.
+        let grant = Self.grant.split(separator: ":").joined(separator: "%3A")
+        let request = PushServiceRequest(
+            to: account.tokens, fields: [("content-type", "application/x-www-form-urlencoded")],
+            body: Array("grant_type=\(grant)&assertion=\(assertion)".utf8), owner: "fcm")
+        let answer: PushServiceAnswer
+        do throws(CurlError) {
+            answer = try await sender.send(request, now: now)
+        } catch {
+            var report = PushReport(error)
+            // No push was sent that might have arrived.
+            if report.result != .notSent {
+                report.result = .service(.retry(.connection))
+                report.reason = "token-" + error.code.rawValue
+            }
+            return .failure(report)
+        }
+        let members = try? JSONValue(parsing: answer.body).objectValue
+        guard answer.response.isSuccess, let token = members?["access_token"]?.stringValue,
+            let lifetime = members?["expires_in"]?.integerValue
+        else { return .failure(Self.report(answer)) }
+        let field = "Bearer " + token
+        current = Token(
+            field: field, until: now + min(max(0, lifetime), Self.assertionLifetime) - Self.rest)
+        return .success(field)
+    }
+
+    /// Returns the report on a push without a token.
+    private static func report(_ answer: PushServiceAnswer) -> PushReport {
+        let response = answer.response
+        let reason = FCMError(body: answer.body).reason ?? String(response.status)
+        switch response.status {
+        case 400..<429, 430..<500:
+            // The account is unknown or has another key, or the clock is wrong.
+            return PushReport(
+                result: .service(.stop(.credential)), status: response.status, reason: reason,
+                alert: .credentialRefused)
+        default:
+            return PushReport(
+                result: .service(.retry(response.retryAfter.map { .requested($0) } ?? .device)),
+                status: response.status, reason: reason)
+        }
+    }
+}
