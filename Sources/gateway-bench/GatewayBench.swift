@@ -119,8 +119,7 @@ struct GatewayBench: ParsableCommand {
     private func settings() throws -> BenchSettings {
         let (serverCores, benchCores) = options.cores
         return BenchSettings(
-            gateway: try GatewayProcess.measuredProgram(
-                options.gateway, isNeeded: chosen.contains(where: \.needsGateway)),
+            gateway: try GatewayProcess.measuredProgram(options.gateway),
             serverCores: serverCores, benchCores: benchCores,
             isQuick: size.quick,
             repetitions: size.repetitions ?? (size.quick ? 1 : chosen.count == 1 ? 5 : 3),

@@ -5,22 +5,20 @@ import GatewayTestSupport
 extension GatewayProcess {
     private static let startSeconds = 60.0
 
-    /// Returns the path of the gateway's program: the one named, or the one beside this program,
-    /// which must exist if `isNeeded`.
-    static func measuredProgram(_ named: String?, isNeeded: Bool = true) throws -> String {
+    /// Returns the path of the gateway's program: the one named, or the one beside this program.
+    static func measuredProgram(_ named: String?) throws -> String {
         if let named {
             guard FileManager.default.isExecutableFile(atPath: named) else {
                 throw ValidationError("--gateway: \(named) is not a program.")
             }
             return named
         }
-        let beside = try? program(named: "timeline-gateway")
-        guard beside != nil || !isNeeded else {
+        guard let beside = try? program(named: "timeline-gateway") else {
             throw ValidationError(
                 "timeline-gateway is missing: build it (swift build -c release), or name one with "
                     + "--gateway.")
         }
-        return beside ?? ""
+        return beside
     }
 
     /// Makes a gateway that is not running yet. It may use only these `cores`; `nil` for any.

@@ -24,12 +24,14 @@ final class Stage {
     }
 
     /// Runs `body` with a stage that is taken down afterwards, whatever happens. `launcher` is a
-    /// program with arguments that becomes the gateway.
+    /// program with arguments that becomes the gateway, `options` are lines of its configuration.
     static func with<Result>(
-        _ settings: BenchSettings, launcher: [String] = [], _ body: (Stage) throws -> Result
+        _ settings: BenchSettings, launcher: [String] = [], options: [String] = [],
+        _ body: (Stage) throws -> Result
     ) throws -> Result {
         let gateway = try GatewayProcess.measured(
-            program: settings.gateway, cores: settings.serverCores, launcher: launcher)
+            program: settings.gateway, cores: settings.serverCores, launcher: launcher,
+            options: options)
         defer { gateway.kill() }
         try gateway.startMeasured()
         let backend = try gateway.token(
@@ -89,9 +91,14 @@ final class Stage {
 
     /// Returns the request that registers client `number` with a widget for each of `things`.
     func registration(_ number: Int, things: [String]) -> [UInt8] {
+        registration(number, Self.registration(things: things))
+    }
+
+    /// Returns the request that registers client `number` with a document.
+    func registration(_ number: Int, _ document: JSONValue) -> [UInt8] {
         Request.bytes(
             "PUT", Self.path(ofClient: number), token: backend, type: "application/json",
-            body: Self.registration(things: things).serialized)
+            body: document.serialized)
     }
 
     /// Returns the registration of a client with a widget for each of `things`.

@@ -14,7 +14,7 @@ struct BenchSettings {
     var streams: Int
     /// Deliveries a second in `latency`.
     var rate: Double
-    /// Requests in `accept` and `register`, and pushes in `push`.
+    /// Requests in `accept` and `register`, pushes of the pool, and devices of the gateway, in `push`.
     var requests: Int
     /// Widgets of `decide`.
     var widgets: Int

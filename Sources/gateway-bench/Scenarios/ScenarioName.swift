@@ -13,13 +13,11 @@ enum ScenarioName: String, CaseIterable, Sendable {
         case .accept: "changes accepted with 202, singly and in batches of 100"
         case .register: "registrations of clients with 4 widgets"
         case .decide: "the core alone: changes decided for a million widgets"
-        case .push: "pushes of the gateway's pool to the simulated APNs"
+        case .push: "pushes to the simulated APNs, by the pool and by a gateway"
         case .cluster: "1 to 3 nodes on one PostgreSQL, and SQLite; not part of all"
         case .costs: "instructions and allocations, by valgrind; not part of all"
         }
     }
-
-    var needsGateway: Bool { self != .push }
 
     /// Name and abstract, for a list of all.
     var help: String {
