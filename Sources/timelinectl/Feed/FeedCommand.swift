@@ -156,8 +156,8 @@ struct FeedCommand: AsyncParsableCommand {
                 Accepts POST of records of Debezium in JSON, one or an array of them, with or \
                 without schemas, or as CloudEvents. Answers 204 when the gateway has accepted what \
                 they change, 503 when they have to be posted again, and 400 for what is no record \
-                of Debezium; then nothing of the request is posted. Rows of a snapshot are no changes. What the gateway refuses for good \
-                is printed and dropped.
+                of Debezium; then nothing of the request is posted. Rows of a snapshot are no \
+                changes. What the gateway refuses for good is printed and dropped.
 
                 Plain HTTP. With TIMELINE_FEED_TOKEN, requests must have it as bearer token; \
                 without, only this machine is served. Needs a token of the gateway with the scope \

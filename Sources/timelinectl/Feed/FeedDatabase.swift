@@ -1,6 +1,6 @@
 import GatewayCluster
 
-/// What the messages of a slot do not say of its database.
+/// The facts about a database that the messages of its replication slot leave out.
 struct FeedDatabase {
     /// The published tables, as SQL reads their names.
     var published: Set<String> = []

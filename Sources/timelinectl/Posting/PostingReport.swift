@@ -53,9 +53,9 @@ struct PostingReport {
         last.map { ContinuousClock.now >= $0 + .seconds(60) } ?? true
     }
 
-    /// Prints what is wrong with a table, once.
+    /// Prints what is wrong with a table, once. After a thousand it prints no more: peers name them.
     mutating func complain(_ text: String) {
-        if complaints.insert(text).inserted { Terminal.complain("timelinectl: \(text)") }
+        if complaints.count < 1_000, complaints.insert(text).inserted { Terminal.complain("timelinectl: \(text)") }
     }
 
     mutating func fail(_ text: String) {
