@@ -151,11 +151,11 @@ package actor ConfigurationReload {
             }
         }
         var pushes: PushSenders.Generation?
-        var webhookRanges: [AddressRange]?
+        var files: PushFiles?
         if isAsked || changes.contains(where: \.isOfPushes) {
-            let files = try PushFiles(configuration.push)
-            pushes = try parts.senders.next(configuration.push, files)
-            webhookRanges = files.webhookRanges
+            let read = try PushFiles(configuration.push)
+            pushes = try parts.senders.next(configuration.push, read)
+            files = read
         }
         do throws(SigningError) {
             if try parts.keys.advance(now: time, hasWebhooks: configuration.push.isActive) {
@@ -171,7 +171,9 @@ package actor ConfigurationReload {
                 throw Faults("issuers", error.message)
             }
         }
-        if let webhookRanges { parts.clients.permitWebhooks(in: webhookRanges) }
+        if let files {
+            parts.clients.permit(webhooks: files.webhookRanges, services: files.serviceRanges)
+        }
         if let pushes, let push = parts.push {
             // In this order: pushes released by `configure` go through the new senders.
             parts.senders.use(pushes, resumes: isAsked)

@@ -182,7 +182,8 @@ package struct Gateway: Sendable {
         engine = try Engine(
             configuration.engine, store: store, pushLoop: pushGroup?.next(), services: services,
             leader: member?.link)
-        engine.clients.permitWebhooks(in: pushFiles.webhookRanges)
+        engine.clients.permit(
+            webhooks: pushFiles.webhookRanges, services: pushFiles.serviceRanges)
         date = HTTPDateCache(clock: clock)
         senders = try PushSenders(
             configuration.push, pushFiles,

@@ -12,6 +12,15 @@ package enum WebPushMessage {
     private static let saltBytes = 16
     private static let tagBytes = 16
 
+    /// Returns whether bytes are an uncompressed point of P-256.
+    package static func isPublicKey(_ bytes: [UInt8]) -> Bool { publicKey(bytes) != nil }
+
+    private static func publicKey(_ bytes: [UInt8]) -> EVPKey? {
+        guard bytes.count == 1 + 2 * KeyKind.coordinateBytes, bytes.first == 4 else { return nil }
+        let (x, y) = (bytes[1...KeyKind.coordinateBytes], bytes.suffix(KeyKind.coordinateBytes))
+        return EVPKey.publicKey(.p256, [Array(x), Array(y)])
+    }
+
     /// Encrypts `content` for a subscription, with a key and a salt of its own, and padded.
     ///
     /// - Parameters:
@@ -37,11 +46,7 @@ package enum WebPushMessage {
         guard content.count + padding <= contentBytesMax else {
             throw SigningError(.limitExceeded, "a push has at most \(contentBytesMax) bytes")
         }
-        let size = KeyKind.coordinateBytes
-        guard p256dh.count == 1 + 2 * size, p256dh.first == 4,
-            let other = EVPKey.publicKey(
-                .p256, [Array(p256dh[1...size]), Array(p256dh[(1 + size)...])])
-        else {
+        guard let other = publicKey(p256dh) else {
             throw SigningError(.keyUnsupported, "a subscription's key is no point of P-256")
         }
         guard let shared = key.sharedSecret(with: other) else {

@@ -73,12 +73,21 @@ import WidgetModel
         let push = try read(Self.base + "webPush: [\(web)]\nfcm: [\(android)]").push
         #expect(push.webPush.map(\.app) == ["a"] && push.fcm.map(\.file) == ["f"])
         #expect(push.terms.webPushApps == ["a"] && push.terms.fcmApps == ["a"] && push.isActive)
+        let services = "push: { serviceRanges: [10.0.0.0/8], serviceCA: c }"
+        let own = try read(Self.base + services).push
+        #expect(own.serviceRanges == ["10.0.0.0/8"] && own.serviceTrust == "c")
+        #expect(own.webhookRanges.isEmpty && own.webhookTrust == nil)
         let twice = "webPush: [\(web), \(web)]\nfcm: [\(android), \(android)]"
         #expect(
             try faults(Self.base + twice).keys.sorted() == ["fcm.1.app", "webPush.1.app"])
-        #expect(
-            try faults(Self.base + "webPush: [{ app: a, key: k, subject: a@b }]\nfcm: [{ app: a }]")
-                .keys.sorted() == ["fcm.0.serviceAccount", "webPush.0.subject"])
+        for subject in ["a@b", "mailto:", "mailto:a@", "mailto:@a", "https:", "https:///a"] {
+            let web = "webPush: [{ app: a, key: k, subject: \"\(subject)\" }]"
+            #expect(
+                try faults(Self.base + web + "\nfcm: [{ app: a }]").keys.sorted()
+                    == ["fcm.0.serviceAccount", "webPush.0.subject"], "\(subject)")
+        }
+        let site = "webPush: [{ app: a, key: k, subject: \"https://example.com/contact\" }]"
+        #expect(try faults(Self.base + site).isEmpty)
     }
 
     @Test func `proxies are trusted with their protocol, or not at all`() throws {

@@ -51,6 +51,19 @@ import Testing
         #expect(events.pairingProblem(app: "b", channel: "widgets", registeredTopic: nil) == nil)
     }
 
+    @Test func `services that clients choose are named, and displace no other events`() {
+        let events = PushAlerts()
+        events.note(.credentialRefused, app: "a", channel: "fcm", at: 0)
+        for index in 0..<1_200 {
+            events.note(
+                .subscriptionRefused, app: "a", channel: "webpush", reason: "403",
+                host: "h\(index).example", at: Int64(index))
+        }
+        let listed = events.events(of: "a")
+        #expect(listed.count == 101 && listed.last?.kind == .credentialRefused)
+        #expect(listed[0].text.contains("h1199.example") && listed[0].text.contains("403"))
+    }
+
     @Test func `no more of an app's events are kept than allowed, and a peer's word is cut`() {
         let events = PushAlerts()
         for index in 0..<1_200 {

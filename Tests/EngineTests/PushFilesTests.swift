@@ -1,3 +1,4 @@
+import CurlMulti
 import Foundation
 import GatewayCore
 import GatewayDelivery
@@ -13,7 +14,8 @@ import WidgetModel
 @Suite struct PushFilesTests {
     private func configuration(
         _ credentials: [PushConfiguration.Credential] = [], ranges: [String] = [],
-        apnsCA: String? = nil, webhookCA: String? = nil
+        apnsCA: String? = nil, webhookCA: String? = nil, services: [String] = [],
+        serviceCA: String? = nil
     ) -> PushConfiguration {
         var configuration = PushConfiguration()
         configuration.apps = credentials.enumerated().map { place, credential in
@@ -24,6 +26,8 @@ import WidgetModel
         configuration.webhookRanges = ranges
         configuration.trust = apnsCA
         configuration.webhookTrust = webhookCA
+        configuration.serviceRanges = services
+        configuration.serviceTrust = serviceCA
         return configuration
     }
 
@@ -44,7 +48,8 @@ import WidgetModel
         let sender = try SigningKey(generating: .es256)
         try sender.save(to: directory + "/vapid.pem")
         let account: JSONObject = [
-            "project_id": "my-project", "client_email": "a@b", "private_key_id": "1",
+            "type": "service_account", "project_id": "my-project", "client_email": "a@b",
+            "private_key_id": "1",
             "private_key": .string(String(decoding: try key.pem(), as: UTF8.self)),
             "token_uri": "https://oauth2.googleapis.com/token",
         ]
@@ -61,9 +66,13 @@ import WidgetModel
         let files = try PushFiles(configuration)
         #expect(files.fcm["app"]?.key == key && files.fcm["app"]?.project == "my-project")
         #expect(files.webPush["app"]?.key == sender)
-        for name in account.members.map(\.name) {
+        try write(["project_info": ["project_id": "my-project"]])
+        #expect(
+            faults(configuration)["fcm.0.serviceAccount"]?
+                .hasSuffix("which has the member type: service_account") == true)
+        for name in account.members.map(\.name) where name != "type" {
             var broken = account
-            broken[name] = "/ /"
+            broken[name] = name == "project_id" ? "../x" : "/ /"
             if name == "client_email" || name == "private_key_id" { broken[name] = nil }
             try write(broken)
             let found = faults(configuration)
@@ -88,7 +97,8 @@ import WidgetModel
         let files = try PushFiles(
             configuration(
                 [byKey, byCertificate], ranges: ["10.0.0.0/8", "fd00::/8"],
-                apnsCA: authority.certificate, webhookCA: authority.certificate))
+                apnsCA: authority.certificate, webhookCA: authority.certificate,
+                services: ["192.168.0.0/16"]))
         guard case .key(let read)? = files.credentials[byKey],
             case .certificate? = files.credentials[byCertificate]
         else {
@@ -97,7 +107,9 @@ import WidgetModel
         }
         #expect(read.kid == key.kid)
         #expect(Set(files.certificateEnds.keys) == ["app1"])
-        #expect(files.webhookRanges.count == 2)
+        #expect(files.webhookRanges.count == 2 && files.serviceRanges.count == 1)
+        // What backends' webhooks may have and show is nothing for services that clients choose.
+        #expect(files.serviceTrust == .system && files.webhookTrust != .system)
     }
 
     @Test func `of an app with two certificates the first to expire counts`() throws {
@@ -166,13 +178,13 @@ import WidgetModel
                     .key(team: "T", id: "4", file: directory + "/long"),
                     .key(team: "T", id: "5", file: directory),
                 ], ranges: ["10.0.0.0/8", "10.0.0.0/33", "here"], apnsCA: garbage,
-                webhookCA: directory + "/missing.pem"))
+                webhookCA: directory + "/missing.pem", services: ["there"], serviceCA: garbage))
         #expect(
             Set(faults.keys) == [
                 "apns.0.key", "apns.1.key", "apns.2.key", "apns.3.certificateKey",
                 "apns.4.certificate", "apns.5.certificate", "apns.5.certificateKey",
                 "apns.6.certificateKey", "apns.7.key", "apns.8.key", "push.apnsCA",
-                "webhooks.allowedRanges", "webhooks.ca",
+                "push.serviceCA", "push.serviceRanges", "webhooks.allowedRanges", "webhooks.ca",
             ])
         #expect(faults["apns.3.certificateKey"]?.contains("does not match") == true)
         #expect(faults["apns.1.key"]?.contains("missing.p8") == true)

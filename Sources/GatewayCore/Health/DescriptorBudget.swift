@@ -11,7 +11,7 @@ package struct DescriptorBudget: Equatable, Sendable {
         package var threads: Int
         /// The maximum number of connections for each port for operators or probes.
         package var operatorPorts: [Int]
-        /// The maximum number of connections to webhooks; 0 without webhooks.
+        /// The maximum number of connections to webhooks and push services but APNs; 0 without any.
         package var webhooks: Int
         /// The number of apps with pushes through APNs.
         package var apnsApps: Int
@@ -41,7 +41,7 @@ package struct DescriptorBudget: Equatable, Sendable {
     package let connections: Int
     /// The maximum number of connections for each operator port, in the order of the needs.
     package let operatorPorts: [Int]
-    /// The maximum number of connections to webhooks.
+    /// The maximum number of connections to webhooks and push services but APNs.
     package let webhooks: Int
     /// The descriptors reserved for everything except client connections.
     package let reserve: Int

@@ -81,7 +81,9 @@ package struct APNsReaction: Sendable, Hashable {
 
     /// Determines the reaction to the response of a browser's push service (RFC 8030 section 5).
     ///
-    /// A client chose the service, so no response has a consequence for other addresses.
+    /// A client chose the service, so no response has a consequence for other addresses. Nor is one
+    /// final but that the subscription is gone: a wrong clock or key is mended here, and pushes are
+    /// then accepted again.
     ///
     /// - Parameter retryAfter: The wait in seconds that the response requests.
     package init(toWebPush status: Int, retryAfter: Int64?) {
@@ -90,12 +92,13 @@ package struct APNsReaction: Sendable, Hashable {
         // The subscription has expired, or was ended.
         case 404, 410: self.init(.dropAddress)
         // It belongs to another key, or the key's token is wrong.
-        case 401, 403: self.init(.quarantineAddress, alert: .credentialRefused)
-        case 400: self.init(.quarantineAddress, alert: .requestRefused)
-        case 413: self.init(.giveUp, alert: .requestRefused)
-        case 429, 500...:
-            self.init(.retry(retryAfter.map { .requested($0) } ?? .device))
-        default: self.init(.giveUp, alert: .answerUnknown)
+        case 401, 403: self.init(.retry(.device), alert: .subscriptionRefused)
+        // By 406 Microsoft's service limits the rate.
+        case 406: self.init(.retry(APNsWait(retryAfter: retryAfter)))
+        default:
+            self.init(
+                temporary: status, retryAfter: retryAfter,
+                else: .init(.giveUp, alert: .subscriptionRefused))
         }
     }
 
@@ -104,21 +107,42 @@ package struct APNsReaction: Sendable, Hashable {
     ///
     /// - Parameter retryAfter: The wait in seconds that the response requests.
     package init(toFCM status: Int, _ error: FCMError, retryAfter: Int64?) {
-        switch error.code {
-        // All that is sent but the token is valid.
-        case "UNREGISTERED"?, "INVALID_ARGUMENT"?: self.init(.dropAddress)
-        case "SENDER_ID_MISMATCH"?: self.init(.quarantineAddress, alert: .pairingRefused)
-        case "THIRD_PARTY_AUTH_ERROR"?: self.init(.quarantineAddress, alert: .credentialRefused)
+        switch (status, error.code) {
+        case (200..<300, _): self.init(.delivered)
+        case (_, "UNREGISTERED"?): self.init(.dropAddress)
+        case (_, "SENDER_ID_MISMATCH"?): self.init(.retry(.device), alert: .pairingRefused)
+        case (_, "THIRD_PARTY_AUTH_ERROR"?): self.init(.retry(.device), alert: .credentialRefused)
+        case (400, _) where error.isOfToken: self.init(.dropAddress)
+        case (400, _): self.init(.giveUp, alert: .requestRefused)
+        // The account is wrong, or its project is unknown.
+        case (401, _), (403, _), (404, _):
+            self.init(.stop(.credential), alert: .credentialRefused)
         default:
-            switch status {
-            case 200..<300: self.init(.delivered)
-            case 400: self.init(.giveUp, alert: .requestRefused)
-            case 401, 403: self.init(.stop(.credential), alert: .credentialRefused)
-            case 404: self.init(.quarantineAddress, alert: .credentialRefused)
-            case 429, 500...:
-                self.init(.retry(retryAfter.map { .requested($0) } ?? .device))
-            default: self.init(.giveUp, alert: .answerUnknown)
-            }
+            self.init(
+                temporary: status, retryAfter: retryAfter,
+                else: .init(.giveUp, alert: .answerUnknown))
+        }
+    }
+
+    /// Determines the reaction to a response of Google's token endpoint that has no token.
+    ///
+    /// - Parameter retryAfter: The wait in seconds that the response requests.
+    package init(toTokenRequest status: Int, retryAfter: Int64?) {
+        // The account is unknown or has another key, or the clock is wrong.
+        let isRefused = (400..<500).contains(status)
+        self.init(
+            temporary: status, retryAfter: retryAfter,
+            else: isRefused
+                ? .init(.stop(.credential), alert: .credentialRefused) : .init(.retry(.device)))
+    }
+
+    /// Reacts to a status by a retry if another attempt may succeed.
+    private init(
+        temporary status: Int, retryAfter: Int64?, else other: @autoclosure () -> APNsReaction
+    ) {
+        switch status {
+        case 408, 425, 429, 500...: self.init(.retry(APNsWait(retryAfter: retryAfter)))
+        default: self = other()
         }
     }
 

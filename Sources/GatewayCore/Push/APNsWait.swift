@@ -14,6 +14,11 @@ package enum APNsWait: Sendable, Hashable {
     /// At least the wait in seconds that a service asked for.
     case requested(Int64)
 
+    /// The wait for a service over HTTP, which may have requested one in seconds.
+    package init(retryAfter: Int64?) {
+        self = retryAfter.map { .requested($0) } ?? .device
+    }
+
     /// Returns the wait in ms: doubled with each of the previous `failures`, plus up to a quarter
     /// by `random`, so that pushes which failed together are not retried together.
     package func milliseconds(failures: Int, urgency: Urgency, random: UInt64) -> Int64 {

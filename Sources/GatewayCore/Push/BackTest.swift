@@ -37,7 +37,7 @@ package struct BackTest: Sendable {
 
     private struct ClientNotification {
         let event: Event
-        let kind: String
+        let subject: Subject
     }
 
     /// The maximum number of stored notifications, 32 bytes each, at which the replay ends.
@@ -142,17 +142,9 @@ package struct BackTest: Sendable {
             guard !keys.isEmpty else { return }
             let reloads = union(keys)
             figures[subject, default: Stats()].reloads += reloads
-            switch item.pushChannel(in: record.registration) {
-            case .webhook?: figures[subject, default: Stats()].pushes += reloads
-            // Its sets count here against the budget of pushes that wake an app.
-            case .webpush?, .fcm?:
-                add(keys, item.kind, to: &pushed[item.isSet ? .background : .widgets, default: []])
-            case .widgets?: add(keys, item.kind, to: &pushed[.widgets, default: []])
-            case .controls?: add(keys, item.kind, to: &pushed[.controls, default: []])
-            case .background?: add(keys, item.kind, to: &pushed[.background, default: []])
-            case .liveactivity?: add(keys, item.kind, to: &pushed[.liveactivity, default: []])
-            case .stream?, .poll?, nil: break
-            }
+            let channel = item.pushChannel(in: record.registration)
+            if channel == .webhook { figures[subject, default: Stats()].pushes += reloads }
+            if let type = channel?.budgeted { add(keys, subject, to: &pushed[type, default: []]) }
         }
         guard !pushed.isEmpty else { return }
         for (channel, told) in pushed { push(told, channel) }
@@ -191,9 +183,9 @@ package struct BackTest: Sendable {
         return count
     }
 
-    private func add(_ keys: [UInt64], _ kind: String, to told: inout [ClientNotification]) {
+    private func add(_ keys: [UInt64], _ subject: Subject, to told: inout [ClientNotification]) {
         for key in keys {
-            told += (events[key] ?? []).map { ClientNotification(event: $0, kind: kind) }
+            told += (events[key] ?? []).map { ClientNotification(event: $0, subject: subject) }
         }
     }
 
@@ -202,16 +194,10 @@ package struct BackTest: Sendable {
         let told = told.sorted {
             ($0.event.at, $0.event.sequence) < ($1.event.at, $1.event.sequence)
         }
-        let target: (String) -> Subject = { [ruleSet] kind in
-            Subject(
-                kind: kind,
-                target: channel == .background
-                    ? .recommendations : ruleSet.target(ofKind: kind) ?? .timeline)
-        }
         var budget = PushBudget(terms.budget)
-        var waiting: (kinds: Set<String>, urgency: Urgency, until: Int64)?
-        func ask(_ kinds: Set<String>, _ urgency: Urgency, now: Int64) -> Int64? {
-            let stale = kinds.map {
+        var waiting: (subjects: Set<Subject>, urgency: Urgency, until: Int64)?
+        func ask(_ subjects: Set<Subject>, _ urgency: Urgency, now: Int64) -> Int64? {
+            let stale = Set(subjects.map(\.kind)).map {
                 PushBudget.Kind(hash($0), interval: terms.intervals[$0] ?? terms.interval)
             }
             if case .withhold(let until) = budget.ask(
@@ -226,32 +212,32 @@ package struct BackTest: Sendable {
             let event = told[place].event
             // Withheld notifications that the budget allows by then go out first.
             if let held = waiting, held.until <= event.at {
-                waiting = ask(held.kinds, held.urgency, now: held.until).map {
-                    (held.kinds, held.urgency, $0)
+                waiting = ask(held.subjects, held.urgency, now: held.until).map {
+                    (held.subjects, held.urgency, $0)
                 }
                 if waiting == nil {
-                    for kind in held.kinds { figures[target(kind), default: Stats()].pushes += 1 }
+                    for subject in held.subjects { figures[subject, default: Stats()].pushes += 1 }
                 }
                 continue
             }
-            // A change of several kinds is a single push.
-            var kinds: Set<String> = []
+            // A change of several subjects is a single push.
+            var subjects: Set<Subject> = []
             while place < told.count, told[place].event.sequence == event.sequence {
-                kinds.insert(told[place].kind)
+                subjects.insert(told[place].subject)
                 place += 1
             }
-            let all = kinds.union(waiting?.kinds ?? [])
+            let all = subjects.union(waiting?.subjects ?? [])
             let urgency =
                 (waiting?.urgency.rank ?? 0) > event.urgency.rank
                 ? waiting?.urgency ?? event.urgency : event.urgency
             if let until = ask(all, urgency, now: event.at) {
                 waiting = (all, urgency, until)
-                for kind in kinds { figures[target(kind), default: Stats()].withheld += 1 }
+                for subject in subjects { figures[subject, default: Stats()].withheld += 1 }
             } else {
                 waiting = nil
-                for kind in all { figures[target(kind), default: Stats()].pushes += 1 }
+                for subject in all { figures[subject, default: Stats()].pushes += 1 }
             }
         }
-        for kind in waiting?.kinds ?? [] { figures[target(kind), default: Stats()].pushes += 1 }
+        for subject in waiting?.subjects ?? [] { figures[subject, default: Stats()].pushes += 1 }
     }
 }

@@ -15,16 +15,18 @@ extension DeliveryAttempts {
         return true
     }
 
-    /// Allows pushes to an address again after a permanent rejection or quarantine, because the
-    /// cause may have been fixed.
+    /// Allows pushes to an address again after a failure, a permanent rejection or quarantine,
+    /// because the cause may have been fixed.
     ///
-    /// - Returns: Whether there was such a rejection.
+    /// - Returns: Whether there was one.
     package mutating func mended(_ id: UInt64) -> Bool {
         guard let index = addresses.firstIndex(where: { $0.id == id }),
             !addresses[index].isUsable || addresses[index].givenUp > 0
+                || addresses[index].failures > 0
         else { return false }
         addresses[index].isUsable = true
         addresses[index].givenUp = 0
+        recovered(id)
         return true
     }
 

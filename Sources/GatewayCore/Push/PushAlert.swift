@@ -4,6 +4,8 @@ package enum PushAlert: String, Sendable, CaseIterable {
     case topicRefused = "topic-refused"
     /// APNs rejects a key or certificate, or a token signed with it.
     case credentialRefused = "credential-refused"
+    /// The push service that a browser chose rejects pushes to its subscription.
+    case subscriptionRefused = "subscription-refused"
     /// Token and topic, or token and environment, do not match.
     case pairingRefused = "pairing-refused"
     /// APNs considers a request invalid: a fault of this program.

@@ -103,6 +103,17 @@ extension ClientRegistration {
     }
 }
 
+extension NotificationChannel {
+    /// The push type whose budget its pushes count against; `nil` for no budget.
+    var budgeted: APNsPushType? {
+        switch self {
+        case .webpush, .fcm: .widgets
+        case .stream, .poll, .webhook: nil
+        case .widgets, .controls, .background, .liveactivity: APNsPushType(rawValue: rawValue)
+        }
+    }
+}
+
 extension DeliveryAddress {
     /// The APNs address; `nil` for any other address.
     package var apns: APNsAddress? {
@@ -122,13 +133,7 @@ extension DeliveryAddress {
     }
 
     /// The push type whose budget its pushes count against; `nil` for no budget.
-    package var budgeted: APNsPushType? {
-        switch self {
-        case .stream, .webhook: nil
-        case .apns(let apns): apns.type
-        case .webPush, .fcm: .widgets
-        }
-    }
+    package var budgeted: APNsPushType? { channel.budgeted }
 
     /// Returns the hash that identifies the address: another token or channel, topic or environment
     /// is another address. Stable across restarts.

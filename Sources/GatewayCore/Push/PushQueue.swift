@@ -2,7 +2,8 @@ import DequeModule
 
 /// The waiting push targets, and the places for webhook pushes and content questions in flight.
 /// Apps take turns, and within an app its hosts or sources. A host uses at most a quarter of the
-/// webhook places, so a slow host delays only itself. Each app has its own places for questions.
+/// webhook places, so a slow host delays only itself. Hosts that clients chose, of Web Push, use at
+/// most half of them. Each app has its own places for questions.
 struct PushQueue: Sendable {
     /// The pushes of an app to a host and port, or to APNs (`nil`).
     struct Route: Hashable, Comparable {
@@ -11,10 +12,12 @@ struct PushQueue: Sendable {
         /// The type of the Live Activities whose content is asked for; `nil` for other pushes, and
         /// once it is there.
         var source: String?
+        /// Whether a client chose the host, which may be that of a webhook, too.
+        var isWebPush = false
 
         static func < (left: Route, right: Route) -> Bool {
-            (left.app, left.host ?? "", left.source ?? "")
-                < (right.app, right.host ?? "", right.source ?? "")
+            (left.app, left.host ?? "", left.source ?? "", left.isWebPush ? 1 : 0)
+                < (right.app, right.host ?? "", right.source ?? "", right.isWebPush ? 1 : 0)
         }
     }
 
@@ -41,6 +44,8 @@ struct PushQueue: Sendable {
     private var underWay = 0
     private var lines: [Route: Line] = [:]
     private var turns = Self.noTurns
+    private var webPushUnderWay = 0
+    private var turnsOfWebPush = Self.noTurns
     /// The turns of pushes to APNs, and of questions for content.
     private var turnsAtAPNs = Self.noTurns
     private var questions: [String: Questions] = [:]
@@ -52,12 +57,15 @@ struct PushQueue: Sendable {
     /// The number of all places; APNs has at least as many pushes in flight.
     private var all: Int { min(terms.webhooksMax, max(1, terms.underWayMax / 2)) }
 
+    private var webPushHasRoom: Bool { underWay < all && webPushUnderWay < max(1, all / 2) }
+
     /// Returns whether there is a place. For a person, a host's whole share may be used.
     func hasRoom(_ route: Route, isManual: Bool = false) -> Bool {
         if route.source != nil {
             return hasPlace(route.app) && (isManual || !paused.contains(route))
         }
         guard route.host != nil else { return true }
+        if route.isWebPush, !webPushHasRoom { return false }
         let (line, share) = (lines[route] ?? Line(), max(1, all / 4))
         let most = line.isMultiplexed || isManual ? share : min(share, terms.webhooksPerHost)
         return underWay < all && line.underWay < most
@@ -76,7 +84,7 @@ struct PushQueue: Sendable {
 
     /// Returns the slot whose turn it is; `nil` when no place is left for those that wait.
     mutating func next() -> Int? {
-        while let turn = (underWay < all ? turns.popFirst() : nil) ?? turnsAtAPNs.popFirst() {
+        while let turn = nextTurn() {
             let route = turn.element
             if route.source != nil {
                 guard hasPlace(route.app) else {
@@ -96,6 +104,13 @@ struct PushQueue: Sendable {
         return nil
     }
 
+    private mutating func nextTurn() -> FairQueue<String, Route>.Entry? {
+        // Web Push comes first, but leaves the other half.
+        if webPushHasRoom, let turn = turnsOfWebPush.popFirst() { return turn }
+        if underWay < all, let turn = turns.popFirst() { return turn }
+        return turnsAtAPNs.popFirst()
+    }
+
     mutating func began(_ route: Route) {
         if route.source != nil {
             questionsUnderWay += 1
@@ -103,6 +118,7 @@ struct PushQueue: Sendable {
         }
         guard route.host != nil else { return }
         underWay += 1
+        webPushUnderWay += route.isWebPush ? 1 : 0
         lines[route, default: Line()].underWay += 1
     }
 
@@ -114,6 +130,7 @@ struct PushQueue: Sendable {
         }
         guard route.host != nil else { return }
         underWay -= 1
+        webPushUnderWay -= route.isWebPush ? 1 : 0
         lines[route]?.underWay -= 1
         switch result {
         case .webhook(let response?)?: lines[route]?.isMultiplexed = response.isMultiplexed
@@ -149,6 +166,8 @@ struct PushQueue: Sendable {
         lines[route]?.hasTurn = true
         if route.host == nil {
             _ = turnsAtAPNs.append(route, for: route.app, cost: 1, isShareBound: false)
+        } else if route.isWebPush {
+            _ = turnsOfWebPush.append(route, for: route.app, cost: 1, isShareBound: false)
         } else {
             _ = turns.append(route, for: route.app, cost: 1, isShareBound: false)
         }

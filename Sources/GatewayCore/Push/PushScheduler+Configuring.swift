@@ -7,8 +7,8 @@ extension PushScheduler {
     /// spread over time like a change for as many devices.
     ///
     /// - Parameters:
-    ///   - mended: The places whose key, certificate or topic changed. Stopped, rejected and
-    ///     quarantined pushes there are retried. Results of pushes in flight there cause no more
+    ///   - mended: The places whose key, certificate or topic changed. Stopped, rejected, waiting
+    ///     and quarantined pushes there are retried. Results of pushes in flight there cause no more
     ///     stops.
     ///   - liftsStops: Whether to lift every stop, because an operator requested it.
     package mutating func configure(

@@ -349,9 +349,11 @@ package struct PushScheduler: Sendable {
     }
 
     func route(to id: UInt64, of lane: PushTarget) -> PushQueue.Route {
-        let host = clients[lane.client]?.addresses[id]?.host
+        let address = clients[lane.client]?.addresses[id]
         return PushQueue.Route(
-            app: lane.client.app, host: host, source: host == nil ? lane.activityType : nil)
+            app: lane.client.app, host: address?.host,
+            source: address?.host == nil ? lane.activityType : nil,
+            isWebPush: address?.service == .webPush)
     }
 
     /// Whether another push may begin. Questions for content have places of their own.

@@ -19,8 +19,10 @@ package enum WebhookObjection: Error, Sendable, Hashable {
         self = .address(address, refusal)
     }
 
-    /// The fault in words, to follow the name of the member.
-    package var message: String {
+    /// Returns the fault in words, to follow the name of the member.
+    ///
+    /// - Parameter option: The option that allows more addresses.
+    package func message(allowedBy option: String = "webhooks.allowedRanges") -> String {
         switch self {
         case .url(.tooLong): "may have at most \(WebhookEndpoint.lengthMax) bytes"
         case .url(.character):
@@ -36,7 +38,7 @@ package enum WebhookObjection: Error, Sendable, Hashable {
         case .url(.fragment): "must not contain a fragment, which is never sent"
         case .address(let address, let refusal):
             "has the address \(address), which is not allowed: \(refusal.rawValue) (an operator may "
-                + "add it to `webhooks.allowedRanges`)"
+                + "add it to `\(option)`)"
         }
     }
 }

@@ -22,7 +22,7 @@ package final class ClientDirectory: Sendable {
     /// `nil` if no other gateway shares the log.
     private let leader: (any LogLeader)?
     let locks = RegistrationLocks()
-    private let webhookGuard = Mutex(AddressGuard())
+    private let guards = Mutex((webhooks: AddressGuard(), services: AddressGuard()))
     /// The maximum number of clients whose new push addresses are counted.
     private static let addressBucketsMax = 65_536
     /// The new push addresses of each client. Made-up addresses cost the standing that the app's
@@ -76,20 +76,22 @@ package final class ClientDirectory: Sendable {
 
     /// Permits new webhooks, and browsers' push services, to have addresses in these ranges in
     /// addition to public ones.
-    package func permitWebhooks(in ranges: [AddressRange]) {
-        webhookGuard.withLock { $0 = AddressGuard(allowed: ranges) }
+    package func permit(webhooks: [AddressRange], services: [AddressRange] = []) {
+        guards.withLock {
+            $0 = (AddressGuard(allowed: webhooks), AddressGuard(allowed: services))
+        }
     }
 
     /// Returns the faults of a catalog's new sources of content that can never be asked.
     package func contentFaults(of catalog: Catalog, replacing previous: Catalog?) -> Faults {
-        let addressGuard = webhookGuard.withLock { $0 }
+        let addressGuard = guards.withLock { $0.webhooks }
         let known = Set((previous?.activities ?? []).map(\.content.url))
         var faults = Faults()
         for (index, activity) in catalog.activities.enumerated() {
             let url = activity.content.url
             guard !known.contains(url), let objection = WebhookObjection(to: url, by: addressGuard)
             else { continue }
-            faults.add("activities[\(index)].content.url", objection.message)
+            faults.add("activities[\(index)].content.url", objection.message())
         }
         return faults
     }
@@ -175,8 +177,9 @@ package final class ClientDirectory: Sendable {
         let written = stored.registration.json(maskingTokens: false)
         stored.digest = RegistrationDigest.text(of: written, stored.attributes)
         try registrar.checkWebhooks(of: stored.registration, replacing: previous?.registration)
+        let (webhooks, services) = guards.withLock { $0 }
         let faults = stored.registration.urlFaults(
-            replacing: previous?.registration, by: webhookGuard.withLock { $0 })
+            replacing: previous?.registration, webhooks: webhooks, services: services)
         guard faults.isEmpty else { throw EngineError.invalid(faults) }
         // Entries between now and the commit count as missed, which reloads too much but never too
         // little.

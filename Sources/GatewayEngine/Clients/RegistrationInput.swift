@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayOperations
+import GatewaySigning
 import WidgetModel
 
 /// The party that registers a client, which decides what it may state.
@@ -28,25 +29,34 @@ package enum Registrar: Sendable {
 }
 
 extension ClientRegistration {
-    /// Returns the faults of new webhooks and browsers' push services that can never be called. Those
-    /// of the previous registration are not checked: a backend or another configuration is
+    /// Returns the faults of new webhooks and browsers' push services that can never be called.
+    /// Those of the previous registration are not checked: a backend or another configuration is
     /// responsible for them, and the client must not fail.
+    ///
+    /// - Parameters:
+    ///   - webhooks: Decides about webhooks.
+    ///   - services: Decides about browsers' push services.
     func urlFaults(
-        replacing previous: ClientRegistration?, by addressGuard: AddressGuard
+        replacing previous: ClientRegistration?, webhooks: AddressGuard, services: AddressGuard
     ) -> Faults {
         let known = previous?.pushAddresses ?? []
         var faults = Faults()
         func check(_ address: DeliveryAddress?, at place: String) {
             guard let address, !known.contains(address) else { return }
-            let url: String
-            let member: String
             switch address {
-            case .stream, .apns, .fcm: return
-            case .webhook(let text): (url, member) = (text, "url")
-            case .webPush(let push): (url, member) = (push.endpoint, "endpoint")
-            }
-            if let objection = WebhookObjection(to: url, by: addressGuard) {
-                faults.add("\(place).\(member)", objection.message)
+            case .stream, .apns, .fcm: break
+            case .webhook(let url):
+                if let objection = WebhookObjection(to: url, by: webhooks) {
+                    faults.add("\(place).url", objection.message())
+                }
+            case .webPush(let push):
+                if let objection = WebhookObjection(to: push.endpoint, by: services) {
+                    faults.add(
+                        "\(place).endpoint", objection.message(allowedBy: "push.serviceRanges"))
+                }
+                if !WebPushMessage.isPublicKey(Base64.url.decode(push.p256dh) ?? []) {
+                    faults.add("\(place).keys.p256dh", "is no point of P-256")
+                }
             }
         }
         for (index, address) in delivery.enumerated() { check(address, at: "delivery[\(index)]") }

@@ -25,7 +25,7 @@ final class FCMChannel: PushChannel {
 
     /// - Parameters:
     ///   - origin: The URL of FCM, without a path.
-    ///   - former: The previous channel, whose tokens are used as long as the accounts are the same.
+    ///   - former: The previous channel, whose tokens are used while the accounts are the same.
     init(
         _ accounts: [String: FCMAccount], at origin: String, _ sender: WebhookSender,
         _ content: WebhookPushes.Content, after former: FCMChannel?
@@ -45,9 +45,7 @@ final class FCMChannel: PushChannel {
         for order: DuePush, from account: FCMAccount
     ) async throws(PushReport) -> PushServiceRequest {
         let url = origin + "/v1/projects/\(account.project)/messages:send"
-        guard case .fcm(let token) = order.address, let endpoint = try? WebhookEndpoint(url) else {
-            throw .badToken
-        }
+        guard let endpoint = try? WebhookEndpoint(url) else { throw .unsigned }
         let field = try await authorization(order.client.app, rejected: nil)
         let answer: [UInt8]
         do throws(SigningError) {
@@ -55,37 +53,52 @@ final class FCMChannel: PushChannel {
         } catch {
             throw .unsigned
         }
-        // A client that gets nothing polls.
         let isShort = Self.key.utf8.count + answer.count <= Self.dataBytesMax
+        return PushServiceRequest(
+            to: endpoint,
+            fields: [("content-type", "application/json"), ("authorization", field)],
+            body: try Self.body(isShort ? answer : [], for: order), owner: "fcm")
+    }
+
+    /// Returns a message with the response to a poll. A client that gets an empty one polls.
+    private static func body(
+        _ answer: [UInt8], for order: DuePush
+    ) throws(PushReport) -> [UInt8] {
+        guard case .fcm(let token) = order.address else { throw .badToken }
         let message: JSONValue = [
             "token": .string(token),
-            "data": [Self.key: .string(isShort ? String(decoding: answer, as: UTF8.self) : "")],
+            "data": [key: .string(String(decoding: answer, as: UTF8.self))],
             "android": [
                 // The last push says what those before it said, too.
                 "collapse_key": "timeline-reload",
                 "priority": .string(order.urgency == .high ? "HIGH" : "NORMAL"),
-                "ttl": .string(Self.lifetime),
+                "ttl": .string(lifetime),
             ],
         ]
         let body: JSONValue = ["message": message]
-        return PushServiceRequest(
-            to: endpoint,
-            fields: [("content-type", "application/json"), ("authorization", field)],
-            body: body.serialized, owner: "fcm")
+        return body.serialized
     }
 
     func request(
-        after answer: PushServiceAnswer, to request: PushServiceRequest, from account: FCMAccount
+        after answer: PushServiceAnswer, to request: PushServiceRequest, for order: DuePush,
+        from account: FCMAccount
     ) async throws(PushReport) -> PushServiceRequest? {
         let error = FCMError(body: answer.body)
-        guard answer.response.status == 401, error.code == nil,
-            let app = accounts.first(where: { $0.value == account })?.key
-        else { return nil }
         var again = request
-        let rejected = again.fields.removeLast().value
-        let field = try await authorization(app, rejected: rejected)
-        again.fields.append((name: "authorization", value: field))
-        return again
+        switch answer.response.status {
+        case 400 where !error.isOfToken:
+            // The content may be what FCM rejects.
+            again.body = try Self.body([], for: order)
+            return again.body == request.body ? nil : again
+        case 401 where error.code == nil:
+            let name = "authorization"
+            let rejected = request.fields.first { $0.name == name }?.value
+            let field = try await authorization(order.client.app, rejected: rejected)
+            again.fields.removeAll { $0.name == name }
+            again.fields.append((name: name, value: field))
+            return again
+        default: return nil
+        }
     }
 
     func reaction(to answer: PushServiceAnswer) -> (reaction: APNsReaction, reason: String?) {
@@ -126,6 +139,9 @@ actor FCMTokens {
     private var current: Token?
     /// The request for the next token, which all pushes wait for.
     private var asking: Task<Result<String, PushReport>, Never>?
+    private var backoff = Backoff(first: 1_000, longest: 60_000, jitter: .quarterMore)
+    /// The report on the last request if it failed, and when the next may be made, monotonic ms.
+    private var failure: (report: PushReport, until: Int64)?
 
     init(_ account: FCMAccount, _ sender: WebhookSender, _ clock: GatewayClock) {
         (self.account, self.sender, self.clock) = (account, sender, clock)
@@ -142,15 +158,36 @@ actor FCMTokens {
         {
             return .success(current.field)
         }
+        if var failure, case let left = failure.until - clock.now(), left > 0 {
+            // Without an attempt for each of the pushes.
+            failure.report.result = .service(.retry(.requested((left + 999) / 1_000)))
+            return .failure(failure.report)
+        }
         let task: Task<Result<String, PushReport>, Never>
         if let asking {
             task = asking
         } else {
-            task = Task { await self.request() }
+            task = Task { await self.next() }
             self.asking = task
         }
         let answer = await task.value
         if asking == task { asking = nil }
+        return answer
+    }
+
+    private func next() async -> Result<String, PushReport> {
+        let answer = await request()
+        switch answer {
+        case .success:
+            backoff.succeeded()
+            failure = nil
+        case .failure(let report):
+            // A stop concerns all pushes of the app.
+            guard case .service(.retry(let wait), _, _) = report.result else { break }
+            var left = backoff.failed(random: 0)
+            if case .requested(let seconds) = wait { left = max(left, seconds * 1_000) }
+            failure = (report, clock.now() + left)
+        }
         return answer
     }
 
@@ -194,17 +231,11 @@ actor FCMTokens {
     /// Returns the report on a push without a token.
     private static func report(_ answer: PushServiceAnswer) -> PushReport {
         let response = answer.response
-        let reason = FCMError(body: answer.body).reason ?? String(response.status)
-        switch response.status {
-        case 400..<429, 430..<500:
-            // The account is unknown or has another key, or the clock is wrong.
-            return PushReport(
-                result: .service(.stop(.credential)), status: response.status, reason: reason,
-                alert: .credentialRefused)
-        default:
-            return PushReport(
-                result: .service(.retry(response.retryAfter.map { .requested($0) } ?? .device)),
-                status: response.status, reason: reason)
-        }
+        let reaction = APNsReaction(
+            toTokenRequest: response.status, retryAfter: response.retryAfter)
+        return PushReport(
+            result: .service(reaction.verdict), status: response.status,
+            reason: FCMError(body: answer.body).reason ?? String(response.status),
+            alert: reaction.alert)
     }
 }

@@ -24,6 +24,8 @@ package final class PushAlerts: Sendable {
 
     /// The maximum number of events per app; beyond it the least recent one is dropped.
     static let eventsMax = 1_000
+    /// The maximum number of those about push services that clients chose.
+    static let chosenMax = 100
 
     private struct State {
         var last: Int64 = 0
@@ -34,13 +36,16 @@ package final class PushAlerts: Sendable {
 
     /// Records an occurrence.
     ///
+    /// - Parameter host: The host of a push service that a client chose.
     /// - Returns: The event, with its number of occurrences.
     @discardableResult
     func note(
         _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
-        reason: String? = nil, topics: TopicMismatch? = nil, at moment: Int64
+        reason: String? = nil, host: String? = nil, topics: TopicMismatch? = nil,
+        at moment: Int64
     ) -> Event {
-        let text = kind.text(channel: channel ?? "", reason: reason ?? "", topics)
+        let text = kind.text(
+            channel: channel ?? "", reason: reason ?? "", host: host ?? "", topics)
         return state.withLock { state in
             state.last += 1
             var events = state.events[app] ?? []
@@ -54,6 +59,8 @@ package final class PushAlerts: Sendable {
                 event.times += events.remove(at: known).times
             }
             events.append(event)
+            let chosen = events.indices.filter { events[$0].kind == .subscriptionRefused }
+            if chosen.count > Self.chosenMax { events.remove(at: chosen[0]) }
             if events.count > Self.eventsMax { events.removeFirst() }
             state.events[app] = events
             return event
@@ -90,20 +97,20 @@ extension PushAlert {
     /// The problem and its consequence, in a sentence or two for people.
     ///
     /// - Parameter reason: The peer's text, which is truncated.
-    fileprivate func text(channel: String, reason: String, _ topics: TopicMismatch?) -> String {
+    fileprivate func text(
+        channel: String, reason: String, host: String, _ topics: TopicMismatch?
+    ) -> String {
         let reason = String(reason.prefix(64))
-        let service =
-            switch NotificationChannel(rawValue: channel) {
-            case .webpush?: "A browser's push service"
-            case .fcm?: "FCM"
-            default: "APNs"
-            }
+        let service = channel == NotificationChannel.fcm.rawValue ? "FCM" : "APNs"
         return switch self {
         case .topicRefused:
             "APNs rejects the topic of \(channel) pushes: \(reason). They are disabled until the "
                 + "configuration has another key or topic, or SIGHUP."
         case .credentialRefused:
             "\(service) rejects the key or certificate of \(channel) pushes: \(reason)."
+        case .subscriptionRefused:
+            "The push service at \(host) rejects pushes to a browser: \(reason). A client chose "
+                + "it. Check the app's key and the clock if a known service does so."
         case .pairingRefused:
             "\(service) reports tokens of another app for \(channel) pushes: \(reason). "
                 + (topics.map { $0.text + " " } ?? "")

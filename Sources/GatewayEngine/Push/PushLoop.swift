@@ -374,14 +374,15 @@ package final class PushLoop: @unchecked Sendable {
     /// time, the second, the fourth and so on.
     private func note(
         _ kind: PushAlert, app: String, client: String? = nil, channel: String? = nil,
-        reason: String? = nil, topics: TopicMismatch? = nil, _ dependencies: Dependencies
+        reason: String? = nil, host: String? = nil, topics: TopicMismatch? = nil,
+        _ dependencies: Dependencies
     ) {
         metrics.pushEvent(kind)
         let event = events.note(
-            kind, app: app, client: client, channel: channel, reason: reason,
+            kind, app: app, client: client, channel: channel, reason: reason, host: host,
             topics: topics, at: clock.wallMilliseconds())
         guard event.times & (event.times - 1) == 0 else { return }
-        // Sampled: clients choose the topics that the text may name.
+        // Sampled: clients choose the topics and hosts that the text may name.
         log.log(
             .pushAlert, of: "\(app) \(kind.rawValue)",
             [
@@ -443,7 +444,7 @@ package final class PushLoop: @unchecked Sendable {
         if let alert = report.alert, !order.isManual, let dependencies {
             note(
                 alert, app: order.client.app, channel: order.channel,
-                reason: report.reason ?? outcome.rawValue,
+                reason: report.reason ?? outcome.rawValue, host: order.host,
                 topics: alert == .pairingRefused ? order.topics(of: report) : nil, dependencies)
         }
         if case .pushing = duty, dependencies != nil {
@@ -616,6 +617,12 @@ package final class PushLoop: @unchecked Sendable {
 extension DuePush {
     /// The push channel, for people.
     var channel: String { address.channel.rawValue }
+
+    /// The host of the push service that a browser chose; `nil` for another address.
+    fileprivate var host: String? {
+        guard case .webPush(let push) = address else { return nil }
+        return try? WebhookEndpoint(push.endpoint).host
+    }
 
     /// The topic that was used and the one that the client registered; `nil` for no topic.
     fileprivate func topics(of report: PushReport) -> TopicMismatch? {

@@ -14,14 +14,16 @@ package final class PushSenders: Sendable {
         fileprivate let webhooks: WebhookPushes?
         fileprivate let webPush: ServicePushes<WebPushChannel>?
         fileprivate let fcm: ServicePushes<FCMChannel>?
-        fileprivate let requests: Requests?
+        fileprivate let webhookRequests: Requests?
+        fileprivate let serviceRequests: Requests?
         fileprivate let contents: ActivityContents?
         fileprivate let certificateEnds: [String: Date]
         /// The places whose pushes use another account, or another form, than before.
         package let mended: Set<PushScheduler.AppService>
     }
 
-    /// The requests to all but APNs.
+    /// The requests to webhooks, or to the push services that are no webhooks and not APNs. Clients
+    /// choose those: they may not use what an operator allows the app's backend.
     fileprivate struct Requests: Sendable {
         let sender: WebhookSender
         private let ranges: [AddressRange]
@@ -31,11 +33,10 @@ package final class PushSenders: Sendable {
         /// Reuses the connections of `former` if it allows the same addresses, trusts the same
         /// certificates and allows as many connections. Throws ``Faults`` if memory is exhausted.
         init(
-            _ configuration: PushConfiguration, _ files: PushFiles, after former: Requests?
+            _ name: String, to ranges: [AddressRange], _ trust: CurlTrust, connectionsMax: Int,
+            after former: Requests?
         ) throws(Faults) {
-            ranges = files.webhookRanges
-            trust = files.webhookTrust
-            connectionsMax = configuration.terms.webhooksMax
+            (self.ranges, self.trust, self.connectionsMax) = (ranges, trust, connectionsMax)
             if let former, former.ranges == ranges, former.trust == trust,
                 former.connectionsMax == connectionsMax
             {
@@ -44,10 +45,10 @@ package final class PushSenders: Sendable {
             }
             do throws(CurlError) {
                 sender = try WebhookSender(
-                    addressGuard: AddressGuard(allowed: ranges), trust: trust,
+                    name: name, addressGuard: AddressGuard(allowed: ranges), trust: trust,
                     connectionsMax: connectionsMax)
             } catch {
-                throw Faults("webhooks.enabled", error.message)
+                throw Faults(name, error.message)
             }
         }
     }
@@ -96,20 +97,28 @@ package final class PushSenders: Sendable {
         _ configuration: PushConfiguration, _ files: PushFiles, after former: Generation?,
         share: @escaping ProviderTokenShare.OfIssuer, content: WebhookPushes.Content
     ) throws(Faults) -> Generation {
-        var requests: Requests?
-        if configuration.hasWebhooks || !files.webPush.isEmpty || !files.fcm.isEmpty {
-            requests = try Requests(configuration, files, after: former?.requests)
+        let connectionsMax = configuration.terms.webhooksMax
+        var webhookRequests: Requests?
+        if configuration.hasWebhooks {
+            webhookRequests = try Requests(
+                "webhooks", to: files.webhookRanges, files.webhookTrust,
+                connectionsMax: connectionsMax, after: former?.webhookRequests)
+        }
+        var serviceRequests: Requests?
+        if !files.webPush.isEmpty || !files.fcm.isEmpty {
+            serviceRequests = try Requests(
+                "push-services", to: files.serviceRanges, files.serviceTrust,
+                connectionsMax: connectionsMax, after: former?.serviceRequests)
         }
         let apns =
             configuration.apps.isEmpty
             ? nil
             : APNsSender(configuration, files, after: former?.apns, share: share)
-        let sender = requests?.sender
+        let sender = serviceRequests?.sender
         var webPush: ServicePushes<WebPushChannel>?
         if let sender, !files.webPush.isEmpty {
-            webPush = ServicePushes(
-                channel: WebPushChannel(files.webPush, content), sender: sender,
-                clock: content.clock)
+            let channel = WebPushChannel(files.webPush, content, after: former?.webPush?.channel)
+            webPush = ServicePushes(channel: channel, sender: sender, clock: content.clock)
         }
         var fcm: ServicePushes<FCMChannel>?
         if let sender, !files.fcm.isEmpty {
@@ -120,8 +129,9 @@ package final class PushSenders: Sendable {
         }
         return Generation(
             apns: apns,
-            webhooks: configuration.hasWebhooks ? sender.map { WebhookPushes($0, content) } : nil,
-            webPush: webPush, fcm: fcm, requests: requests,
+            webhooks: webhookRequests.map { WebhookPushes($0.sender, content) },
+            webPush: webPush, fcm: fcm, webhookRequests: webhookRequests,
+            serviceRequests: serviceRequests,
             contents: apns == nil ? nil : try ActivityContents(configuration, files, content),
             certificateEnds: files.certificateEnds,
             mended: (apns?.mended(since: former?.apns) ?? [])
@@ -142,8 +152,11 @@ package final class PushSenders: Sendable {
             state.retiring[number] = Task { [weak self] in
                 await former.contents?.drain()
                 await former.apns?.drain(except: next.apns)
-                if former.requests?.sender !== next.requests?.sender {
-                    await former.requests?.sender.drain()
+                if former.webhookRequests?.sender !== next.webhookRequests?.sender {
+                    await former.webhookRequests?.sender.drain()
+                }
+                if former.serviceRequests?.sender !== next.serviceRequests?.sender {
+                    await former.serviceRequests?.sender.drain()
                 }
                 self?.ended(number)
             }
@@ -195,6 +208,7 @@ package final class PushSenders: Sendable {
         // Their pushes for Live Activities go through the current sender.
         for task in retiring.values { await task.value }
         await current.apns?.drain()
-        await current.requests?.sender.drain()
+        await current.webhookRequests?.sender.drain()
+        await current.serviceRequests?.sender.drain()
     }
 }

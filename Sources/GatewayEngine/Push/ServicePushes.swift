@@ -18,7 +18,8 @@ protocol PushChannel: Sendable {
         -> PushServiceRequest
     /// Returns what is sent at once after a response to a request; `nil` if that response counts.
     func request(
-        after answer: PushServiceAnswer, to request: PushServiceRequest, from account: Account
+        after answer: PushServiceAnswer, to request: PushServiceRequest, for order: DuePush,
+        from account: Account
     ) async throws(PushReport) -> PushServiceRequest?
     /// Returns the reaction to a response, and its reason if that is more than the status.
     func reaction(to answer: PushServiceAnswer) -> (reaction: APNsReaction, reason: String?)
@@ -49,9 +50,9 @@ struct ServicePushes<Channel: PushChannel>: PushSender {
         do throws(PushReport) {
             let request = try await channel.request(for: order, from: account)
             var answer = try await ask(request)
-            if let next = try await channel.request(after: answer, to: request, from: account) {
-                answer = try await ask(next)
-            }
+            let next = try await channel.request(
+                after: answer, to: request, for: order, from: account)
+            if let next { answer = try await ask(next) }
             let (reaction, reason) = channel.reaction(to: answer)
             let response = answer.response
             return PushReport(

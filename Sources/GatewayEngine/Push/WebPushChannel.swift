@@ -13,8 +13,8 @@ final class WebPushChannel: PushChannel {
     private static let lifetime = 2_419_200
     /// The lifetime of a token, and the rest of it for which the token is no longer used, seconds.
     private static let (tokenLifetime, tokenRest): (Int64, Int64) = (43_200, 3_600)
-    /// The most tokens that are kept. Clients choose the origins.
-    private static let tokensMax = 1_000
+    /// The most tokens, and the most hosts, that are kept. Clients choose them.
+    private static let keptMax = 1_000
 
     private struct Origin: Hashable {
         let app: String
@@ -26,9 +26,17 @@ final class WebPushChannel: PushChannel {
     let accounts: [String: WebPushAccount]
     private let content: WebhookPushes.Content
     private let tokens = Mutex<[Origin: (field: String, expires: Int64)]>([:])
+    /// The hosts that have responded. The names of others, which may have no answer for long, are
+    /// looked up apart.
+    private let known: Mutex<Set<String>>
+    private var knownHosts: Set<String> { known.withLock { $0 } }
 
-    init(_ accounts: [String: WebPushAccount], _ content: WebhookPushes.Content) {
+    init(
+        _ accounts: [String: WebPushAccount], _ content: WebhookPushes.Content,
+        after former: WebPushChannel?
+    ) {
         (self.accounts, self.content) = (accounts, content)
+        known = Mutex(former?.knownHosts ?? [])
     }
 
     func request(
@@ -40,6 +48,8 @@ final class WebPushChannel: PushChannel {
             let auth = Base64.url.decode(address.auth)
         else { throw .badToken }
         do throws(SigningError) {
+            let isKnown = known.withLock { $0.contains(endpoint.host) }
+            let owner = (isKnown ? "webpush " : "webpush new ") + order.client.app
             let token = try authorization(account, endpoint, order.client.app)
             var request = PushServiceRequest(
                 to: endpoint,
@@ -48,7 +58,7 @@ final class WebPushChannel: PushChannel {
                     ("urgency", order.urgency.rawValue),
                     // The last push says what those before it said, too.
                     ("topic", "timeline-reload"),
-                ], body: [], owner: "webpush " + order.client.app)
+                ], body: [], owner: owner)
             let answer = try content.answer(order)
             // A client that gets nothing polls.
             guard answer.count <= WebPushMessage.contentBytesMax else { return request }
@@ -62,13 +72,18 @@ final class WebPushChannel: PushChannel {
     }
 
     func request(
-        after answer: PushServiceAnswer, to request: PushServiceRequest,
+        after answer: PushServiceAnswer, to request: PushServiceRequest, for order: DuePush,
         from account: WebPushAccount
     ) async throws(PushReport) -> PushServiceRequest? {
+        let host = request.endpoint.host
+        known.withLock { hosts in
+            if hosts.count >= Self.keptMax, !hosts.contains(host) { hosts = [] }
+            hosts.insert(host)
+        }
         guard answer.response.status == 413, !request.body.isEmpty else { return nil }
         var bare = request
         bare.body = []
-        bare.fields.removeLast(2)
+        bare.fields.removeAll { $0.name.hasPrefix("content-") }
         return bare
     }
 
@@ -96,7 +111,7 @@ final class WebPushChannel: PushChannel {
             audience: audience, subject: account.subject, expires: expires)
         let field = "vapid t=\(token),k=\(account.key.applicationServerKey)"
         tokens.withLock {
-            if $0.count >= Self.tokensMax { $0 = [:] }
+            if $0.count >= Self.keptMax { $0 = [:] }
             $0[origin] = (field, expires)
         }
         return field

@@ -79,6 +79,14 @@ extension ConfigurationSchema {
         .setting(
             "push.apnsCA", .path, sets: \.push.trust, by: { $0.text($1) }, default: "the system's",
             "Trusted certificates for APNs, PEM."),
+        .setting(
+            "push.serviceRanges", .texts, sets: \.push.serviceRanges, by: { $0.texts($1) },
+            default: "none",
+            "Addresses that browsers' push services and FCM may have in addition to public ones."),
+        .setting(
+            "push.serviceCA", .path, sets: \.push.serviceTrust, by: { $0.text($1) },
+            default: "the system's",
+            "Trusted certificates for browsers' push services and FCM, PEM."),
         allowance(.widgets, "Maximum pushes of type widgets to a device in any 24 hours."),
         allowance(.controls, "Maximum pushes of type controls to a device in any 24 hours."),
         allowance(.background, "Maximum pushes of type background to a device in any 24 hours."),
@@ -121,13 +129,12 @@ extension ConfigurationSchema {
         .setting(
             "webhooks.allowedRanges", .texts, sets: \.push.webhookRanges, by: { $0.texts($1) },
             default: "none",
-            "Addresses that webhooks, browsers' push services, FCM and sources of content may "
-                + "have in addition to public ones, such as 10.0.0.0/8."),
+            "Addresses that webhooks and sources of content may have in addition to public ones, "
+                + "such as 10.0.0.0/8."),
         .setting(
             "webhooks.ca", .path, sets: \.push.webhookTrust, by: { $0.text($1) },
             default: "the system's",
-            "Trusted certificates for webhooks, browsers' push services, FCM and sources of "
-                + "content, PEM."),
+            "Trusted certificates for webhooks and sources of content, PEM."),
         .number(
             "webhooks.connectionsPerHost", in: 1...64, \.push.terms.webhooksPerHost,
             "Maximum number of requests at a time from an app to a host over HTTP/1.1."),

@@ -267,7 +267,7 @@ package struct GatewayConfiguration: Sendable {
             do throws(WebhookEndpoint.Fault) {
                 return .url(try WebhookEndpoint(source))
             } catch {
-                layers.fault(key, WebhookObjection.url(error).message)
+                layers.fault(key, WebhookObjection.url(error).message())
                 return nil
             }
         }

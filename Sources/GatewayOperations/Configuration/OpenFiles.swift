@@ -37,6 +37,8 @@ extension GatewayConfiguration {
     private static let plainPortConnectionsMax = 64
     /// The maximum number of connections to the admin port with TLS.
     private static let adminConnectionsMax = 256
+    /// The maximum number of connections to webhooks, and as many to the push services of browsers
+    /// and FCM, which share none with them.
     private static let webhookConnectionsMax = 256
 
     /// Divides the available descriptors; `nil` if they are too few.
@@ -52,7 +54,7 @@ extension GatewayConfiguration {
             limit: limit, connections: connectionsMax,
             needs: .init(
                 threads: threads, operatorPorts: ports,
-                webhooks: hasWebhooks ? Self.webhookConnectionsMax : 0,
+                webhooks: hasWebhooks ? 2 * Self.webhookConnectionsMax : 0,
                 apnsApps: Set(push.apps.map(\.app)).count))
     }
 
@@ -69,6 +71,6 @@ extension GatewayConfiguration {
         connectionsPerAddressMax = connectionsPerAddressMax.map { min($0, budget.connections) }
         adminConnectionsMax = budget.operatorPorts.first ?? 1
         probeConnectionsMax = budget.operatorPorts.last ?? 1
-        push.terms.webhooksMax = max(1, budget.webhooks)
+        push.terms.webhooksMax = max(1, budget.webhooks / 2)
     }
 }

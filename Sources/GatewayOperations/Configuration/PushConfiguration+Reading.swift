@@ -42,8 +42,13 @@ extension PushConfiguration {
             let prefix = "webPush.\(place)"
             let key = layers.required("\(prefix).key")
             let subject = layers.required("\(prefix).subject")
-            if !subject.isEmpty, !["mailto:", "https:"].contains(where: { subject.hasPrefix($0) }) {
-                layers.fault("\(prefix).subject", "must begin with mailto: or https:")
+            let scheme = "mailto:"
+            let isMail =
+                subject.hasPrefix(scheme)
+                && subject.dropFirst(scheme.count).split(separator: "@").count == 2
+            if !subject.isEmpty, !isMail, (try? WebhookEndpoint(subject)) == nil {
+                layers.fault(
+                    "\(prefix).subject", "must be mailto: with an address, or an https URL")
             }
             return WebPushApp(place: place, app: app, key: key, subject: subject)
         }

@@ -44,10 +44,10 @@ package struct Diagnostics: Sendable {
             }
         guard !push.fcm.isEmpty else { return services }
         let host = push.fcmHost?.host ?? "fcm.googleapis.com"
-        services.append(("FCM", host, push.fcmHost?.port ?? 443, push.webhookTrust))
+        services.append(("FCM", host, push.fcmHost?.port ?? 443, push.serviceTrust))
         let accounts = (try? PushFiles(push))?.fcm.values.map(\.tokens) ?? []
         for endpoint in Set(accounts).sorted(by: { $0.url < $1.url }) {
-            services.append(("FCM", endpoint.host, Int(endpoint.port), push.webhookTrust))
+            services.append(("FCM", endpoint.host, Int(endpoint.port), push.serviceTrust))
         }
         return services
     }

@@ -54,6 +54,10 @@ package struct PushConfiguration: Sendable {
     package var fcm: [FCMApp] = []
     /// `HOST:PORT`, instead of Google's.
     package var fcmHost: Address?
+    /// Address ranges allowed for browsers' push services and FCM in addition to public ones.
+    package var serviceRanges: [String] = []
+    /// Certificates in PEM to trust at browsers' push services and FCM, instead of the system's.
+    package var serviceTrust: String?
     package var hasWebhooks = false
     /// Address ranges allowed for webhooks in addition to public ones, such as `10.0.0.0/8`.
     package var webhookRanges: [String] = []

@@ -24,8 +24,12 @@ package struct FCMAccount: Sendable, Equatable {
     fileprivate static func read(_ document: [UInt8]) -> Result<FCMAccount, Unreadable> {
         let members = try? JSONValue(parsing: document).objectValue
         func text(_ name: String) -> String? { members?[name]?.stringValue }
-        guard let project = text("project_id"), !project.isEmpty,
-            project.utf8.allSatisfy({ $0.isLetterOrDigit || "-_.:".utf8.contains($0) })
+        guard text("type") == "service_account" else {
+            return .failure(Unreadable(member: "type"))
+        }
+        // It becomes part of a path.
+        guard let project = text("project_id"), !project.isEmpty, !project.hasPrefix("."),
+            project.utf8.allSatisfy({ $0.isLetterOrDigit || "-.:".utf8.contains($0) })
         else { return .failure(Unreadable(member: "project_id")) }
         guard let email = text("client_email") else {
             return .failure(Unreadable(member: "client_email"))
@@ -45,6 +49,12 @@ package struct FCMAccount: Sendable, Equatable {
 
     fileprivate struct Unreadable: Error {
         let member: String
+
+        var message: String {
+            member == "type"
+                ? "is not a service account's key, which has the member type: service_account"
+                : "has no valid `\(member)`"
+        }
     }
 }
 
@@ -92,6 +102,10 @@ package struct PushFiles: Sendable {
     package private(set) var webhookTrust = CurlTrust.system
     /// The address ranges allowed for webhooks in addition to public addresses.
     package private(set) var webhookRanges: [AddressRange] = []
+    /// The certificates to trust at browsers' push services and FCM.
+    package private(set) var serviceTrust = CurlTrust.system
+    /// The address ranges allowed for them in addition to public addresses.
+    package private(set) var serviceRanges: [AddressRange] = []
 
     /// Reads all files. Throws ``Faults`` with every invalid option; they name files but never
     /// reveal their content.
@@ -116,21 +130,31 @@ package struct PushFiles: Sendable {
             switch FCMAccount.read(document) {
             case .success(let account): fcm[app.app] = account
             case .failure(let fault):
-                faults.add(option, "\(app.file) has no valid `\(fault.member)`")
+                faults.add(option, "\(app.file) \(fault.message)")
             }
         }
         trust = Self.trust(configuration.trust, "push.apnsCA", &faults)
         webhookTrust = Self.trust(configuration.webhookTrust, "webhooks.ca", &faults)
-        for text in configuration.webhookRanges {
+        webhookRanges = Self.ranges(
+            configuration.webhookRanges, "webhooks.allowedRanges", &faults)
+        serviceTrust = Self.trust(configuration.serviceTrust, "push.serviceCA", &faults)
+        serviceRanges = Self.ranges(configuration.serviceRanges, "push.serviceRanges", &faults)
+        guard faults.isEmpty else { throw faults }
+    }
+
+    private static func ranges(
+        _ texts: [String], _ option: String, _ faults: inout Faults
+    ) -> [AddressRange] {
+        var ranges: [AddressRange] = []
+        for text in texts {
             if let range = AddressRange(text) {
-                webhookRanges.append(range)
+                ranges.append(range)
             } else {
                 faults.add(
-                    "webhooks.allowedRanges",
-                    "`\(text)` is not an address range such as 10.0.0.0/8 or fd00::/8")
+                    option, "`\(text)` is not an address range such as 10.0.0.0/8 or fd00::/8")
             }
         }
-        guard faults.isEmpty else { throw faults }
+        return ranges
     }
 
     private static func read(

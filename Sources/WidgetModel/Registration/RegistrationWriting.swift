@@ -94,8 +94,9 @@ extension DeliveryAddress {
         case .webPush(let push):
             if maskingTokens {
                 // The host says which service it is, the rest of the URL whom it reaches.
-                let origin = push.endpoint.split(separator: "/").prefix(2).joined(separator: "//")
-                return ["type": "webpush", "endpoint": .string(origin + "/…")]
+                let scheme = "https://"
+                let host = push.endpoint.dropFirst(scheme.count).prefix { !"/?#\\".contains($0) }
+                return ["type": "webpush", "endpoint": .string("\(scheme)\(host)/…")]
             }
             return [
                 "type": "webpush", "endpoint": .string(push.endpoint),

@@ -95,6 +95,25 @@ import WidgetModel
         #expect(test.figures[timeline]?.withheld == 3)
     }
 
+    @Test func `a browser has one budget for timelines and sets`() throws {
+        let entity: JSONValue = ["entity": "E"]
+        let catalog = try catalog([kind([entity], recommendations: [entity])])
+        var test = backTest(RuleSet(catalog, sequence: 1, replacing: nil, hash: testHash))
+        for minute: Int64 in 0..<1_440 {
+            test.replay(Change(entity: "E"), at: UInt64(minute + 1), time: minute * 60_000)
+        }
+        test.finish()
+        let sets = [
+            RecommendationSet(kind: "k", items: [.init(parameters: [:], description: "d")])
+        ]
+        test.count(device(delivery: [.fcm(token: "t")], recommendations: sets))
+        let pushes = try #require(test.figures[timeline]?.pushes)
+        #expect(pushes > 20 && pushes <= 48)
+        // Each push has both as its reasons.
+        let set = BackTest.Subject(kind: "k", target: .recommendations)
+        #expect(test.figures[set]?.pushes == pushes)
+    }
+
     @Test func `what hits nothing, or everything, is counted`() throws {
         var test = backTest(try ruleSet([["entity": "E", "match": ["id": "$a"]]]))
         test.replay(Change(entity: "G"), at: 1, time: 0)

@@ -442,6 +442,12 @@ import Testing
         #expect(try Self.read(registration.json(maskingTokens: false)).registration == registration)
         let shown = registration.json(maskingTokens: true).objectValue?["delivery"]
         #expect(shown == [["type": "webpush", "endpoint": "https://push.example/…"]])
+        for rest in ["?secret=abc", "#secret", ":8443?secret", "//secret", "\\secret"] {
+            let push = DeliveryAddress.WebPushAddress(
+                endpoint: "https://push.example" + rest, p256dh: "p", auth: "a")
+            let shown = DeliveryAddress.webPush(push).json(maskingTokens: true).text
+            #expect(shown.contains("https://push.example") && !shown.contains("secret"), "\(rest)")
+        }
         var broken = keys
         broken["auth"] = "BTBZMqHH6r4Tts7J_aSIg"
         #expect(Self.faults(document(broken)) == ["delivery[0].keys.auth"])

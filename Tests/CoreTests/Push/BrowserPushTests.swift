@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import GatewayCore
 
-/// Pushes to browsers, and through FCM: they say what webhooks are told, within the budgets of devices.
+/// Pushes to browsers, and through FCM: with the content of webhooks, and the budgets of devices.
 @Suite struct BrowserPushTests {
     private func browser(_ name: String = "1") -> DeliveryAddress {
         .webPush(.init(endpoint: "https://push.example/\(name)", p256dh: "p", auth: "a"))
@@ -63,15 +63,19 @@ import WidgetModel
         arguments: [
             (201, nil, APNsReaction(.delivered)), (200, nil, APNsReaction(.delivered)),
             (404, nil, APNsReaction(.dropAddress)), (410, nil, APNsReaction(.dropAddress)),
-            (400, nil, APNsReaction(.quarantineAddress, alert: .requestRefused)),
-            (401, nil, APNsReaction(.quarantineAddress, alert: .credentialRefused)),
-            (403, nil, APNsReaction(.quarantineAddress, alert: .credentialRefused)),
-            (413, nil, APNsReaction(.giveUp, alert: .requestRefused)),
+            (400, nil, APNsReaction(.giveUp, alert: .subscriptionRefused)),
+            (401, nil, APNsReaction(.retry(.device), alert: .subscriptionRefused)),
+            (403, 5, APNsReaction(.retry(.device), alert: .subscriptionRefused)),
+            (413, nil, APNsReaction(.giveUp, alert: .subscriptionRefused)),
+            (406, 60, APNsReaction(.retry(.requested(60)))),
+            (406, nil, APNsReaction(.retry(.device))),
+            (408, nil, APNsReaction(.retry(.device))),
+            (425, 1, APNsReaction(.retry(.requested(1)))),
             (429, 30, APNsReaction(.retry(.requested(30)))),
             (429, nil, APNsReaction(.retry(.device))),
             (500, nil, APNsReaction(.retry(.device))),
             (503, 7, APNsReaction(.retry(.requested(7)))),
-            (302, nil, APNsReaction(.giveUp, alert: .answerUnknown)),
+            (302, nil, APNsReaction(.giveUp, alert: .subscriptionRefused)),
         ] as [(Int, Int64?, APNsReaction)])
     func `a response has its reaction`(
         status: Int, retryAfter: Int64?, reaction: APNsReaction
@@ -82,18 +86,17 @@ import WidgetModel
     @Test(arguments: [
         (200, "", APNsReaction(.delivered)),
         (404, "UNREGISTERED", APNsReaction(.dropAddress)),
-        (400, "INVALID_ARGUMENT", APNsReaction(.dropAddress)),
-        (403, "SENDER_ID_MISMATCH", APNsReaction(.quarantineAddress, alert: .pairingRefused)),
-        (
-            401, "THIRD_PARTY_AUTH_ERROR",
-            APNsReaction(.quarantineAddress, alert: .credentialRefused)
-        ),
+        (400, "INVALID_ARGUMENT", APNsReaction(.giveUp, alert: .requestRefused)),
+        (403, "SENDER_ID_MISMATCH", APNsReaction(.retry(.device), alert: .pairingRefused)),
+        (401, "THIRD_PARTY_AUTH_ERROR", APNsReaction(.retry(.device), alert: .credentialRefused)),
         (429, "QUOTA_EXCEEDED", APNsReaction(.retry(.requested(9)))),
         (503, "UNAVAILABLE", APNsReaction(.retry(.requested(9)))),
         (500, "INTERNAL", APNsReaction(.retry(.requested(9)))),
         (401, "", APNsReaction(.stop(.credential), alert: .credentialRefused)),
         (403, "", APNsReaction(.stop(.credential), alert: .credentialRefused)),
-        (404, "", APNsReaction(.quarantineAddress, alert: .credentialRefused)),
+        (404, "", APNsReaction(.stop(.credential), alert: .credentialRefused)),
+        (408, "", APNsReaction(.retry(.requested(9)))),
+        (425, "", APNsReaction(.retry(.requested(9)))),
         (400, "", APNsReaction(.giveUp, alert: .requestRefused)),
         (302, "", APNsReaction(.giveUp, alert: .answerUnknown)),
     ])
@@ -107,8 +110,51 @@ import WidgetModel
         #expect(APNsReaction(toFCM: status, error, retryAfter: 9) == reaction)
     }
 
+    @Test(
+        arguments: [
+            (
+                #""details": [{"fieldViolations": [{"field": "message.token"}]}]"#,
+                APNsReaction(.dropAddress)
+            ),
+            (
+                #""message": "The registration token is not a valid FCM registration token""#,
+                APNsReaction(.dropAddress)
+            ),
+            (
+                #""details": [{"fieldViolations": [{"field": "message.data"}]}]"#,
+                APNsReaction(.giveUp, alert: .requestRefused)
+            ),
+            (
+                #""message": "Message too big""#,
+                APNsReaction(.giveUp, alert: .requestRefused)
+            ),
+        ])
+    func `only an invalid token is dropped, not an invalid request`(
+        members: String, reaction: APNsReaction
+    ) {
+        let error = FCMError(body: Array(#"{"error": {\#(members)}}"#.utf8))
+        #expect(APNsReaction(toFCM: 400, error, retryAfter: nil) == reaction)
+    }
+
+    @Test func `a token endpoint that fails for a while stops nothing`() {
+        for status in [408, 425, 429, 500, 503] {
+            let reaction = APNsReaction(toTokenRequest: status, retryAfter: 8)
+            #expect(reaction == APNsReaction(.retry(.requested(8))), "\(status)")
+        }
+        for status in [400, 401, 403, 404] {
+            let reaction = APNsReaction(toTokenRequest: status, retryAfter: nil)
+            let stop = APNsReaction(.stop(.credential), alert: .credentialRefused)
+            #expect(reaction == stop, "\(status)")
+        }
+        #expect(APNsReaction(toTokenRequest: 200, retryAfter: nil).verdict == .retry(.device))
+    }
+
     @Test func `what is no error of FCM says nothing`() {
-        for body in ["", "[]", #"{"error": 7}"#, "<html>"] {
+        let long = String(repeating: "A", count: 65)
+        for body in [
+            "", "[]", #"{"error": 7}"#, "<html>", #"{"error": "a b"}"#, #"{"error": "\#(long)"}"#,
+            #"{"error": {"status": "", "details": [{"errorCode": "A\\n"}]}}"#,
+        ] {
             #expect(FCMError(body: Array(body.utf8)).reason == nil)
         }
         #expect(

@@ -104,7 +104,7 @@ import Testing
     private let addressGuard = AddressGuard(allowed: [AddressRange("10.0.0.0/8")].compactMap { $0 })
 
     private func message(_ url: String) -> String? {
-        WebhookObjection(to: url, by: addressGuard)?.message
+        WebhookObjection(to: url, by: addressGuard)?.message()
     }
 
     @Test(arguments: [

@@ -70,8 +70,8 @@ import WidgetModel
         small.expectSilence()
     }
 
-    @Test(arguments: [APNsReaction.Verdict.quarantineAddress, .giveUp])
-    func `addresses that were refused for good are tried once more`(
+    @Test(arguments: [APNsReaction.Verdict.quarantineAddress, .giveUp, .retry(.device)])
+    func `addresses that were refused, or wait, are tried at once with what is mended`(
         verdict: APNsReaction.Verdict
     ) throws {
         var small = try SmallPushScheduler(device(), terms: terms())

@@ -157,6 +157,29 @@ import WidgetModel
         #expect(next.contains(5_000))
     }
 
+    @Test func `hosts that clients choose leave half of the places, and those of webhooks`() {
+        func chosen(_ slot: Int) -> PushQueue.Route {
+            .init(app: "a", host: "\(slot)", isWebPush: true)
+        }
+        var queue = PushQueue()
+        for slot in 0..<1_000 { queue.wait(slot, for: chosen(slot)) }
+        var begun: [Int] = []
+        while let slot = queue.next() {
+            queue.began(chosen(slot))
+            begun.append(slot)
+        }
+        #expect(begun.count == 128 && !queue.hasRoom(chosen(2_000), isManual: true))
+        for slot in 5_000..<5_128 {
+            let webhook = PushQueue.Route(app: "a", host: "\(slot - 5_000)")
+            queue.wait(slot, for: webhook)
+            #expect(queue.next() == slot)
+            queue.began(webhook)
+        }
+        #expect(queue.next() == nil)
+        queue.ended(chosen(begun[0]))
+        #expect(queue.next() == 128)
+    }
+
     @Test func `the sources of an app take turns, and for one that fails no other waits`() throws {
         func source(_ type: String, of app: String = "a") -> PushQueue.Route {
             .init(app: app, host: nil, source: type)

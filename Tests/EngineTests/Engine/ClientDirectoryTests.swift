@@ -1,5 +1,6 @@
 import CatalogModel
 import GatewayCore
+import GatewaySigning
 import GatewayStorage
 import GatewayTelemetry
 import GatewayTestSupport
@@ -110,7 +111,7 @@ import WidgetModel
             #expect(
                 clients.contentFaults(of: bad, replacing: known).list.map(\.place)
                     == ["activities[2].content.url"])
-            clients.permitWebhooks(in: [try #require(AddressRange("10.0.0.0/8"))])
+            clients.permit(webhooks: [try #require(AddressRange("10.0.0.0/8"))])
             #expect(clients.contentFaults(of: bad, replacing: nil).list.count == 1)
         }
     }
@@ -187,11 +188,49 @@ import WidgetModel
                 return
             }
             #expect(faults.list.map(\.place) == ["delivery[1].url"])
-            clients.permitWebhooks(in: [try #require(AddressRange("10.0.0.0/8"))])
+            clients.permit(webhooks: [try #require(AddressRange("10.0.0.0/8"))])
             _ = try await clients.register(key, .patch(webhook), by: .backend)
-            clients.permitWebhooks(in: [])
+            clients.permit(webhooks: [])
             let own = Registrar.client(vouched: [:])
             #expect(try await clients.register(key, .patch(webhook), by: own).hasWebhook)
+        }
+    }
+
+    @Test func `a browser's push service may not have what webhooks may, and needs a key`()
+        async throws
+    {
+        func faults(_ endpoint: String, _ p256dh: [UInt8], _ clients: ClientDirectory) async throws
+            -> [String]
+        {
+            let address: JSONValue = [
+                "type": "webpush", "endpoint": .string(endpoint),
+                "keys": [
+                    "p256dh": .string(Base64.url.string(p256dh)),
+                    "auth": "AAAAAAAAAAAAAAAAAAAAAA",
+                ],
+            ]
+            do {
+                _ = try await clients.register(
+                    key, .patch(["delivery": [address]]), by: .client(vouched: [:]))
+                return []
+            } catch EngineError.invalid(let faults) {
+                return faults.list.map(\.place)
+            }
+        }
+        let point = try #require(
+            Base64.url.decode(try SigningKey(generating: .es256).applicationServerKey))
+        let none = [4] + [UInt8](repeating: 1, count: 64)
+        try await StreamFixture.running(clock: clock.gateway) { fixture, _ in
+            let clients = fixture.engine.clients
+            let range = try #require(AddressRange("10.0.0.0/8"))
+            clients.permit(webhooks: [range])
+            let url = "https://10.0.0.1/p"
+            #expect(
+                try await faults(url, none, clients)
+                    == ["delivery[0].endpoint", "delivery[0].keys.p256dh"])
+            clients.permit(webhooks: [], services: [range])
+            #expect(try await faults(url, none, clients) == ["delivery[0].keys.p256dh"])
+            #expect(try await faults(url, point, clients).isEmpty)
         }
     }
 
