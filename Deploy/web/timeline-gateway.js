@@ -193,7 +193,8 @@ export class TimelineClient {
    * - `url`, `app`, `client`: of the gateway and of this installation (a random id that the page keeps). Only
    *   one page at a time may use an id: another one with it waits where the browser has Web Locks.
    * - `token({ again })`: returns a client token for each stream; `again` says that the last one was refused.
-   * - `registration`: as the gateway takes it, with `widgets`; nothing else that becomes stale.
+   * - `registration`: as the gateway takes it, with `widgets`; nothing else that becomes stale. Its `delivery` may
+   *   have a `webpush` address beside `stream`, for the service worker in `push.js`. The cursor is the page's own.
    * - `rebuild(widgets, isFirst)`: fetches and shows what these widgets show. When it throws, the same
    *   widgets come again. `isFirst` says that all are built for the first time.
    * - `issuer`: the gateway's public URL, if `url` is not.

@@ -350,3 +350,73 @@ test("a network that is back shortens a wait once, and never below what the serv
   await waits(10);
   assert.equal(gateway.asked("put").length, 10);
 });
+
+test("the service worker shows a notification for each push, and polls if the push cannot be believed", async () => {
+  const gateway = "https://gateway.example.com";
+  const one = await signer("EdDSA", "one");
+  const now = Date.now() / 1000;
+  const sign = (exp) => one.sign({ ...CLAIMS, iss: gateway, exp });
+  const [good, expired] = [await sign(now + 60), await sign(now - 60)];
+  const [events, shown, asked] = [{}, [], []];
+  let isAway = false;
+  const subscription = { toJSON: () => ({ endpoint: "https://push.test/2", expirationTime: null, keys: { auth: "a" } }) };
+  globalThis.self = {
+    location: { search: "?client=browser-1" }, addEventListener: (name, handler) => (events[name] = handler),
+    registration: {
+      showNotification: async (title, { body }) => shown.push(body),
+      pushManager: { subscribe: async (options) => (asked.push(["subscribe", options]), subscription) },
+    },
+    clients: { matchAll: async () => [{ postMessage: (message) => asked.push(["page", message]) }] },
+  };
+  const answers = {
+    "/token": "token", "/news": "Your turn", "/.well-known/jwks.json": { keys: [one.jwk] },
+    "GET /reloads": { cursor: "polled", notifications: [good] }, "PATCH ": { applicationServerKey: "key" },
+    "POST /acks": {},
+  };
+  const { fetch } = globalThis;
+  globalThis.fetch = async (address, { method, headers, body } = {}) => {
+    if (isAway) throw new TypeError("away");
+    const own = address.split("/clients/browser-1")[1];
+    const name = own === undefined ? address.replace(gateway, "") : `${method} ${own}`;
+    if (own !== undefined) {
+      assert.equal(headers.Authorization, "Bearer token");
+      asked.push([name, body && JSON.parse(body)]);
+    }
+    const answer = answers[name];
+    return new Response(typeof answer === "string" ? answer : JSON.stringify(answer), {
+      headers: { Date: new Date().toUTCString() },
+    });
+  };
+  const fire = async (name, event) => {
+    let done;
+    asked.length = shown.length = 0;
+    events[name]({ ...event, waitUntil: (promise) => (done = promise) });
+    await done;
+    return [shown, asked];
+  };
+  const push = (notification) => fire("push", {
+    data: { json: () => ({ cursor: "pushed", notifications: [notification] }) },
+  });
+  const ack = (cursor) => ["POST /acks", { cursor }];
+  try {
+    await import("./push.js");
+    assert.deepEqual(await push(good), [["Your turn"], [ack("pushed")]]);
+    const polled = [["Your turn"], [["GET /reloads", undefined], ack("polled")]];
+    assert.deepEqual(await push(expired), polled);
+    assert.deepEqual(await push("not.a.jws"), polled);
+    assert.deepEqual(await fire("push", { data: null }), polled);
+    const registered = [
+      ["PATCH ", { delivery: [{ type: "stream" }, { type: "webpush", endpoint: "https://push.test/2", keys: { auth: "a" } }] }],
+      ["page", "subscription"],
+    ];
+    const subscribed = ["subscribe", { userVisibleOnly: true, applicationServerKey: "key" }];
+    assert.deepEqual(await fire("pushsubscriptionchange", {}), [[], [["PATCH ", {}], subscribed, ...registered]]);
+    assert.deepEqual(
+      await fire("pushsubscriptionchange", { newSubscription: subscription }), [[], [["PATCH ", {}], ...registered]]);
+    isAway = true;
+    assert.deepEqual(await push(expired), [["Something changed."], []]);
+  } finally {
+    globalThis.fetch = fetch;
+    delete globalThis.self;
+  }
+});

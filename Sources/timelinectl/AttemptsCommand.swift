@@ -22,8 +22,7 @@ struct AttemptsCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only attempts for this client.", valueName: "id"))
     var client: String?
 
-    @Option(
-        help: "Only this channel: webhook, widgets, background, controls or liveactivity.")
+    @Option(help: "Only this channel.")
     var channel: NotificationChannel?
 
     @Option(help: "Only this outcome, such as sent or retry.")

@@ -6,9 +6,10 @@ struct EventsCommand: AsyncParsableCommand {
         commandName: "events",
         abstract: "List push problems that need an operator.",
         discussion: """
-            APNs rejections of topics and keys, and disabled webhooks: the latest since the \
-            gateway started, newest first, repeated events only once. Needs a token with the scope \
-            operator:read.
+            Topics, keys and requests that APNs, FCM or a browser's push service rejects, disabled \
+            webhooks and failing sources of content: the latest since the gateway started, newest \
+            first, repeated events only once. Deploy/push.md has the remedies. Needs a token with \
+            the scope operator:read.
 
             Examples:
               timelinectl events

@@ -43,7 +43,9 @@ struct RegisterCommand: AsyncParsableCommand {
             "registered \(registered.client)", "  cursor: \(registered.cursor)",
             "  expires: \(registered.expires)",
         ]
-        let keys = (registered.webhookKeys ?? []).map { "  webhook key: \($0)" }
+        let keys =
+            (registered.webhookKeys ?? []).map { "  webhook key: \($0)" }
+            + (registered.applicationServerKey.map { ["  application server key: \($0)"] } ?? [])
         return (lines + keys + warningLines(registered.warnings)).joined(separator: "\n")
     }
 }

@@ -21,7 +21,7 @@ struct ResendCommand: AsyncParsableCommand {
     @OptionGroup var app: AppOption
     @OptionGroup var client: ClientOption
 
-    @Option(help: "Channel: webhook, widgets, background, controls or liveactivity.")
+    @Option(help: "Channel of the pushes.")
     var channel: NotificationChannel
 
     func run() async throws {

@@ -77,9 +77,8 @@ struct FCMCommand: AsyncParsableCommand {
                   serviceAccount: \(file)
               push:
                 fcm: \(url.dropFirst("https://".count))
-              webhooks:
-                allowedRanges: [127.0.0.0/8, "::1/128"]
-            """ + (ca.map { "\n    ca: \($0)" } ?? "")
+                serviceRanges: [127.0.0.0/8, "::1/128"]
+            """ + (ca.map { "\n    serviceCA: \($0)" } ?? "")
         }
     }
 }

@@ -51,9 +51,9 @@ struct WebPushCommand: AsyncParsableCommand {
                     - app: com.mygame
                       key: \(keyPath)
                       subject: mailto:operator@example.com
-                  webhooks:
-                    allowedRanges: [127.0.0.0/8, "::1/128"]
-                """ + (ca.map { "\n    ca: \($0)" } ?? "")
+                  push:
+                    serviceRanges: [127.0.0.0/8, "::1/128"]
+                """ + (ca.map { "\n    serviceCA: \($0)" } ?? "")
                     + "\nSubscriptions are \(url)/push/ID."
             }
         }

@@ -133,7 +133,7 @@ enum DoctorVisit {
             return DiagnosticResult(
                 .warn, subject: service.name, what: "\(place): \(error.message)",
                 remedy:
-                    "Allow outgoing TCP to it in the firewall (443 and 2197), and keep the system's CA "
+                    "Allow outgoing TCP to this host and port in the firewall, and keep the system's CA "
                     + "certificates up to date.")
         }
     }

@@ -55,7 +55,9 @@ struct PostingReport {
 
     /// Prints what is wrong with a table, once. After a thousand it prints no more: peers name them.
     mutating func complain(_ text: String) {
-        if complaints.count < 1_000, complaints.insert(text).inserted { Terminal.complain("timelinectl: \(text)") }
+        if complaints.count < 1_000, complaints.insert(text).inserted {
+            Terminal.complain("timelinectl: \(text)")
+        }
     }
 
     mutating func fail(_ text: String) {

@@ -57,6 +57,9 @@ import Testing
             "PushEvents", after: 10,
             ("push_events_total{event=\"content-failing\"}", "0x5 1x10")),
         Case(
+            "PushEvents", after: 10,
+            ("push_events_total{event=\"subscription-refused\"}", "0x5 1x10")),
+        Case(
             "PushesFail", after: 40,
             ("pushes_total{channel=\"webhook\",outcome=\"retry\",reason=\"x\"}", "0+5x40"),
             ("pushes_total{channel=\"webhook\",outcome=\"sent\"}", "0+5x40")),
