@@ -35,6 +35,8 @@ struct FCMRules: Sendable {
         "THIRD_PARTY_AUTH_ERROR": (401, "UNAUTHENTICATED"),
         "UNAVAILABLE": (503, "UNAVAILABLE"), "UNREGISTERED": (404, "NOT_FOUND"),
     ]
+    /// The field of a request that names the device.
+    static let tokenField = "message.token"
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     private static let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
     /// The longest data, bytes: keys and values.
@@ -61,18 +63,35 @@ struct FCMRules: Sendable {
 
     init(_ senders: [FCMSender]) { self.senders = senders }
 
-    /// Returns an error of Google's services, with a code of FCM's own if it has one.
-    static func answer(_ status: Int, _ name: String, code: String?) -> PushAnswer {
+    /// Returns an error of Google's services, with a code of FCM's own if it has one, and the field
+    /// of the request that is invalid.
+    static func answer(
+        _ status: Int, _ name: String, code: String?, invalid field: String? = nil
+    ) -> PushAnswer {
         var answer = PushAnswer(status: status, reason: code ?? name)
-        var error: JSONObject = ["code": .integer(Int64(status)), "status": .string(name)]
+        answer.invalidField = field
+        let type = "type.googleapis.com/google."
+        var details: [JSONValue] = []
         if let code {
-            error["details"] = [
+            details.append(
                 [
-                    "@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError",
-                    "errorCode": .string(code),
-                ]
-            ]
+                    "@type": .string(type + "firebase.fcm.v1.FcmError"), "errorCode": .string(code),
+                ])
         }
+        var error: JSONObject = ["code": .integer(Int64(status)), "status": .string(name)]
+        if let field {
+            let text: JSONValue =
+                field == tokenField
+                ? "The registration token is not a valid FCM registration token"
+                : "Request contains an invalid argument."
+            error["message"] = text
+            details.append(
+                [
+                    "@type": .string(type + "rpc.BadRequest"),
+                    "fieldViolations": [["field": .string(field), "description": text]],
+                ])
+        }
+        if !details.isEmpty { error["details"] = .array(details) }
         answer.document = ["error": .object(error)]
         return answer
     }

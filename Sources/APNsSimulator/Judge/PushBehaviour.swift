@@ -13,6 +13,8 @@ package struct PushAnswer: Sendable, Hashable {
     package var retryAfter: Int?
     /// The properties that were read.
     package var document: JSONObject?
+    /// The field of the request that FCM found invalid.
+    var invalidField: String?
 
     /// Creates any response, even one that APNs is not known to return.
     package init(status: Int, reason: String? = nil, timestamp: Int64? = nil) {
@@ -34,14 +36,20 @@ package struct PushAnswer: Sendable, Hashable {
     var endsToken: Bool {
         switch reason {
         case nil: [404, 410].contains(status)
-        case "UNREGISTERED"?, "INVALID_ARGUMENT"?: true
+        case "UNREGISTERED"?: true
+        case "INVALID_ARGUMENT"?: invalidField == FCMRules.tokenField
         default: documentedReason?.endsToken ?? false
         }
     }
 
     /// Returns an error of FCM; `nil` for an unknown code.
-    package static func fcm(code: String) -> PushAnswer? {
-        FCMRules.codes[code].map { FCMRules.answer($0.status, $0.name, code: code) }
+    ///
+    /// - Parameter field: The field that an `INVALID_ARGUMENT` names; `nil` for the device token.
+    package static func fcm(code: String, invalid field: String? = nil) -> PushAnswer? {
+        let invalid = code == "INVALID_ARGUMENT" ? field ?? FCMRules.tokenField : nil
+        return FCMRules.codes[code].map {
+            FCMRules.answer($0.status, $0.name, code: code, invalid: invalid)
+        }
     }
 
     /// The reason, if it is a documented one.
@@ -90,9 +98,11 @@ package enum PushBehaviour: Sendable, Hashable {
         ]
         switch service {
         case .fcm:
+            var errors = FCMRules.codes.keys.sorted().map { PushAnswer.fcm(code: $0) }
+            errors.append(PushAnswer.fcm(code: "INVALID_ARGUMENT", invalid: "message.data"))
             return shared
-                + FCMRules.codes.keys.sorted().compactMap { code -> PushBehaviour? in
-                    guard var answer = PushAnswer.fcm(code: code) else { return nil }
+                + errors.compactMap { error -> PushBehaviour? in
+                    guard var answer = error else { return nil }
                     if [429, 503].contains(answer.status) { answer.retryAfter = 30 }
                     return .answer(answer)
                 }
@@ -107,7 +117,7 @@ package enum PushBehaviour: Sendable, Hashable {
                 }
         case .webPush:
             return shared
-                + [404, 410, 413, 429, 500, 503].map { status -> PushBehaviour in
+                + [400, 401, 403, 404, 410, 413, 429, 500, 503].map { status -> PushBehaviour in
                     var answer = PushAnswer(status: status)
                     if [429, 503].contains(status) { answer.retryAfter = 30 }
                     return .answer(answer)

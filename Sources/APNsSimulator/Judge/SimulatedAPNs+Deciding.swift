@@ -14,7 +14,7 @@ extension SimulatedAPNs {
         }
         let push = Push(
             token: terms.service == .fcm
-                ? request.registrationToken ?? ""
+                ? request.registrationToken ?? request.path
                 : request.deviceToken.map(String.init) ?? request.channelID ?? "",
             id: request.idText.flatMap(PushID.init) ?? makeID(), request: request,
             activity: ActivityPush(request))
@@ -41,6 +41,13 @@ extension SimulatedAPNs {
     ) -> PushBehaviour {
         let wall = moment.wall / 1_000
         if terms.service == .fcm {
+            // Random faults are those of pushes; the token endpoint has only scripted ones.
+            if push.token == PushRequest.tokenPath,
+                kept.devices[push.token]?.script.isEmpty == false
+            {
+                let scripted = behaviour(to: push, on: connection)
+                if scripted != .take { return scripted }
+            }
             if let answer = fcm.answer(to: push.request, wall: wall) {
                 if let fault = answer.fault { kept.note(.malformed(fault)) }
                 kept.accessTokens = fcm.issued
@@ -49,7 +56,7 @@ extension SimulatedAPNs {
             return behaviour(to: push, on: connection)
         }
         if let fault = webPush.fault(of: push.request, wall: wall) {
-            kept.note(.malformed(fault.text))
+            if let text = fault.text { kept.note(.malformed(text)) }
             return .answer(PushAnswer(status: fault.status, reason: fault.text))
         }
         let behaviour = self.behaviour(to: push, on: connection)

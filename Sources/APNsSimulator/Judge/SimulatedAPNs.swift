@@ -150,7 +150,8 @@ package struct SimulatedAPNs: Sendable {
     }
 
     /// Sets the behavior for the next pushes to a device token or channel, one after the other; the
-    /// last one repeats. Rules take precedence, and random faults do not apply.
+    /// last one repeats. Rules take precedence, and random faults do not apply. FCM's token endpoint
+    /// is called by its path, ``PushRequest/tokenPath``.
     package mutating func script(_ token: String, _ behaviours: [PushBehaviour]) {
         kept.devices[token, default: DeviceRecord()].script = behaviours
         kept.devices[token]?.isDead = false

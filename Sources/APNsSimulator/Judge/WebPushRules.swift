@@ -6,9 +6,10 @@ struct WebPushRules: Sendable {
     /// The reason why a push is rejected.
     struct Fault: Error, Hashable {
         let status: Int
-        let text: String
+        /// The rule that is broken; `nil` for a subscription that belongs to another key.
+        let text: String?
 
-        init(_ status: Int, _ text: String) {
+        init(_ status: Int, _ text: String?) {
             (self.status, self.text) = (status, text)
         }
     }
@@ -18,8 +19,18 @@ struct WebPushRules: Sendable {
     private static let urgencies: Set = ["very-low", "low", "normal", "high"]
     private static let bodyBytesMax = 4_096
 
-    /// The tokens with valid signatures, by the field that they came in: audience and expiry.
-    private var verified: [String: (audience: String, expires: Int64)] = [:]
+    /// A token that identifies a sender.
+    private struct Token {
+        let key: Substring
+        let audience: String
+        let expires: Int64
+    }
+
+    /// The tokens with valid signatures, by the field that they came in.
+    private var verified: [String: Token] = [:]
+    /// The keys of subscriptions, by path: a subscription belongs to the first key that pushes to
+    /// it.
+    private var keys: [String: Substring] = [:]
 
     /// Returns why a push is rejected; `nil` if it is valid. `wall` is in seconds since 1970.
     mutating func fault(of request: PushRequest, wall: Int64) -> Fault? {
@@ -72,9 +83,11 @@ struct WebPushRules: Sendable {
         guard known.expires > wall, known.expires <= wall + 86_400 else {
             throw Fault(403, "the token has expired, or is valid for more than a day")
         }
+        guard keys[request.path] ?? known.key == known.key else { throw Fault(403, nil) }
+        if keys.count < PushRecord.devicesMax { keys[request.path] = known.key }
     }
 
-    private static func token(_ field: String) -> (audience: String, expires: Int64)? {
+    private static func token(_ field: String) -> Token? {
         guard field.hasPrefix("vapid ") else { return nil }
         var parts: [Substring: Substring] = [:]
         for part in field.dropFirst(6).split(separator: ",") {
@@ -98,7 +111,7 @@ struct WebPushRules: Sendable {
             let audience = claims["aud"]?.stringValue, let expires = claims["exp"]?.integerValue,
             claims["sub"]?.stringValue?.isEmpty == false
         else { return nil }
-        return (audience, expires)
+        return Token(key: text, audience: audience, expires: expires)
     }
 
     /// Checks that the body is empty, or one record that a browser could decrypt.

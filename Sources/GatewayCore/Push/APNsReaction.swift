@@ -111,7 +111,7 @@ package struct APNsReaction: Sendable, Hashable {
         case (200..<300, _): self.init(.delivered)
         case (_, "UNREGISTERED"?): self.init(.dropAddress)
         case (_, "SENDER_ID_MISMATCH"?): self.init(.retry(.device), alert: .pairingRefused)
-        case (_, "THIRD_PARTY_AUTH_ERROR"?): self.init(.retry(.device), alert: .credentialRefused)
+        case (_, "THIRD_PARTY_AUTH_ERROR"?): self.init(.retry(.device), alert: .pairingRefused)
         case (400, _) where error.isOfToken: self.init(.dropAddress)
         case (400, _): self.init(.giveUp, alert: .requestRefused)
         // The account is wrong, or its project is unknown.

@@ -1,3 +1,4 @@
+import GatewayCore
 import GatewayTelemetry
 
 /// Every metric of the gateway, in the order of the page: the only place that names and explains
@@ -132,9 +133,9 @@ extension MetricFamily {
             + "Live Activity of a client are one target each. `withheld` waits for its budget; "
             + "`refused` was rejected permanently, until the next change.")
     static let pushEvents = own(
-        "push_events", .counter, labels: [Label("event", valuesMax: 8)],
-        "Push problems that need an operator: APNs rejections, disabled webhooks and failing "
-            + "sources of content.")
+        "push_events", .counter, labels: [Label("event", valuesMax: PushAlert.allCases.count)],
+        "Push problems that need an operator: rejections by a push service, disabled webhooks and "
+            + "failing sources of content.")
     package static let providerTokenAge = own(
         "apns_provider_token_age_seconds", .gauge, unit: "seconds",
         labels: [Label("issuer", valuesMax: 50)],

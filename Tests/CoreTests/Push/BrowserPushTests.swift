@@ -88,7 +88,7 @@ import WidgetModel
         (404, "UNREGISTERED", APNsReaction(.dropAddress)),
         (400, "INVALID_ARGUMENT", APNsReaction(.giveUp, alert: .requestRefused)),
         (403, "SENDER_ID_MISMATCH", APNsReaction(.retry(.device), alert: .pairingRefused)),
-        (401, "THIRD_PARTY_AUTH_ERROR", APNsReaction(.retry(.device), alert: .credentialRefused)),
+        (401, "THIRD_PARTY_AUTH_ERROR", APNsReaction(.retry(.device), alert: .pairingRefused)),
         (429, "QUOTA_EXCEEDED", APNsReaction(.retry(.requested(9)))),
         (503, "UNAVAILABLE", APNsReaction(.retry(.requested(9)))),
         (500, "INTERNAL", APNsReaction(.retry(.requested(9)))),

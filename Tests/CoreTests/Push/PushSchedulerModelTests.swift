@@ -23,7 +23,8 @@ import WidgetModel
             counts.merge(history.counts, uniquingKeysWith: +)
         }
         for what in [
-            "taken", "failed", "dropped", "stolen", "restart", "acknowledged", "stream", "clear",
+            "taken", "taken by webpush", "taken by fcm", "failed", "dropped", "stolen", "restart",
+            "acknowledged", "stream", "clear",
             "confirmed at the end", "told at the end", "unreachable at the end",
         ] {
             #expect(counts[what, default: 0] > 0, "\(what) never happened")
@@ -120,6 +121,23 @@ struct PushHistory {
         changes.last { $0.sequence > since && ($0.item.map(items.contains) ?? true) }?.sequence ?? 0
     }
 
+    /// Returns the address with a token, or with a subscription of that name.
+    private static func address(_ token: String) -> DeliveryAddress {
+        if token.hasPrefix("fcm") { return .fcm(token: token) }
+        guard token.hasPrefix("webpush") else { return apns(token) }
+        let endpoint = "https://push.example/" + token
+        return .webPush(.init(endpoint: endpoint, p256dh: "p", auth: "a"))
+    }
+
+    private static func token(_ address: DeliveryAddress) -> String? {
+        switch address {
+        case .stream, .webhook: nil
+        case .apns(let apns): apns.token
+        case .webPush(let push): push.endpoint.split(separator: "/").last.map(String.init)
+        case .fcm(let token): token
+        }
+    }
+
     // MARK: Events
 
     private mutating func change() throws {
@@ -139,7 +157,7 @@ struct PushHistory {
                 counts["stolen", default: 0] += 1
             } else {
                 tokens += 1
-                token = "token\(tokens)"
+                token = "\(random.pick(["apns", "webpush", "fcm"]))\(tokens)"
             }
         }
         if token != clients[name]?.token {
@@ -151,7 +169,7 @@ struct PushHistory {
         let known = isFirst ? items : clients[name]?.items.intersection(items) ?? []
         let record = device(
             known.isEmpty ? items.sorted() : known.sorted(), named: name,
-            delivery: [.stream] + (token.map { [apns($0)] } ?? []), since: since,
+            delivery: [.stream] + (token.map { [Self.address($0)] } ?? []), since: since,
             addressedAt: small.now)
         if clients[name] == nil {
             clients[name] = Client(items: [], token: nil, confirmed: since, record: record)
@@ -231,7 +249,7 @@ struct PushHistory {
             guard clients[key.client]?.record.registration.delivery.contains(address) ?? false
             else { return }
             counts["dropped", default: 0] += 1
-            let token = address.apns?.token
+            let token = Self.token(address)
             clients[key.client]?.token = nil
             forgotten.formUnion(
                 underWay.lazy.filter { $0.client == key }.map(\.number))
@@ -251,7 +269,7 @@ struct PushHistory {
 
     private mutating func check(_ order: DuePush) {
         let name = order.client.client
-        guard let client = clients[name], let token = order.address.apns?.token else {
+        guard let client = clients[name], let token = Self.token(order.address) else {
             violation = "a push to nobody"
             return
         }
@@ -289,7 +307,7 @@ struct PushHistory {
         _ order: DuePush, _ verdict: APNsReaction.Verdict, mayHaveArrived: Bool = false
     ) {
         if verdict == .delivered { note(order) } else { counts["failed", default: 0] += 1 }
-        if verdict == .dropAddress, let token = order.address.apns?.token {
+        if verdict == .dropAddress, let token = Self.token(order.address) {
             deadTokens.insert(token)
         }
         small.scheduler.finished(
@@ -300,6 +318,7 @@ struct PushHistory {
     private mutating func note(_ order: DuePush) {
         let name = order.client.client
         counts["taken", default: 0] += 1
+        counts["taken by \(order.address.channel.rawValue)", default: 0] += 1
         let told = max(clients[name]?.told ?? 0, order.position)
         clients[name]?.told = told
     }

@@ -305,9 +305,9 @@ struct HealthSnapshot: Sendable {
         guard let standings = now.standings else { return [] }
         var troubles = standings.stoppedApps.sorted().map { app in
             HealthIssue(
-                .critical, "APNs rejects the credential or topic of \(app): nothing is pushed.",
-                "See Deliveries for its reason, correct the app's part of apns, and reload the "
-                    + "configuration.", page: "/deliveries?app=\(app)")
+                .critical, "A push service rejects the credential or topic of \(app).",
+                "See Deliveries for the reason, correct the app's part of apns or fcm, and reload "
+                    + "the configuration.", page: "/deliveries?app=\(app)")
         }
         func add(
             _ affected: PushScheduler.StatusCounts.Affected, _ one: String, _ many: String,
