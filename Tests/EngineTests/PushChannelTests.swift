@@ -95,7 +95,7 @@ import WidgetModel
             case .failure(let report): report.result
             }
         }
-        let waits: [APNsWait] = [.connection, .requested(1), .connection, .requested(2)]
+        let waits: [APNsWait] = [.connection, .shared(1), .connection, .shared(2)]
         for (place, wait) in waits.enumerated() {
             if place == 2 { clock.advance(to: clock.now + 1_000) }
             let found = await result()

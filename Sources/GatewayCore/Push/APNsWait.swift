@@ -13,6 +13,9 @@ package enum APNsWait: Sendable, Hashable {
     case service
     /// At least the wait in seconds that a service asked for.
     case requested(Int64)
+    /// At least the wait in seconds until what all pushes need may be there: up to five minutes, if
+    /// that is not longer.
+    case shared(Int64)
 
     /// The wait for a service over HTTP, which may have requested one in seconds.
     package init(retryAfter: Int64?) {
@@ -30,6 +33,8 @@ package enum APNsWait: Sendable, Hashable {
             case .service: (urgency == .high ? 60_000 : 900_000, 14_400_000)
             case .requested(let seconds):
                 (max(1, seconds) * 1_000, max(14_400_000, seconds * 1_000))
+            case .shared(let seconds):
+                (max(1, seconds) * 1_000, max(300_000, seconds * 1_000))
             }
         return Backoff(first: first, longest: longest, jitter: .quarterMore)
             .wait(failures: failures, random: random)

@@ -126,6 +126,8 @@ actor FCMTokens {
     private static let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     /// The lifetime of an assertion, and the rest of a token's at which it is replaced, seconds.
     private static let (assertionLifetime, rest): (Int64, Int64) = (3_600, 300)
+    /// The longest wait for the token endpoint that is granted it, ms.
+    private static let longestWait: Int64 = 900_000
 
     private struct Token {
         let field: String
@@ -160,7 +162,7 @@ actor FCMTokens {
         }
         if var failure, case let left = failure.until - clock.now(), left > 0 {
             // Without an attempt for each of the pushes.
-            failure.report.result = .service(.retry(.requested((left + 999) / 1_000)))
+            failure.report.result = .service(.retry(.shared((left + 999) / 1_000)))
             return .failure(failure.report)
         }
         let task: Task<Result<String, PushReport>, Never>
@@ -170,13 +172,12 @@ actor FCMTokens {
             task = Task { await self.next() }
             self.asking = task
         }
-        let answer = await task.value
-        if asking == task { asking = nil }
-        return answer
+        return await task.value
     }
 
     private func next() async -> Result<String, PushReport> {
         let answer = await request()
+        asking = nil
         switch answer {
         case .success:
             backoff.succeeded()
@@ -185,7 +186,9 @@ actor FCMTokens {
             // A stop concerns all pushes of the app.
             guard case .service(.retry(let wait), _, _) = report.result else { break }
             var left = backoff.failed(random: 0)
-            if case .requested(let seconds) = wait { left = max(left, seconds * 1_000) }
+            if case .requested(let seconds) = wait {
+                left = max(left, min(seconds * 1_000, Self.longestWait))
+            }
             failure = (report, clock.now() + left)
         }
         return answer

@@ -31,9 +31,11 @@ struct ServicePushes<Channel: PushChannel>: PushSender {
     let sender: WebhookSender
     let clock: GatewayClock
 
-    /// The apps that have another account than before.
+    /// The apps that have another account than before, or other addresses and certificates.
     func mended(since former: ServicePushes?) -> Set<PushScheduler.AppService> {
-        let changed = channel.accounts.filter { former?.channel.accounts[$0.key] != $0.value }
+        let changed = channel.accounts.filter {
+            former?.channel.accounts[$0.key] != $0.value || former?.sender !== sender
+        }
         return Set(changed.keys.map { PushScheduler.AppService(app: $0, Channel.service) })
     }
 
@@ -43,9 +45,8 @@ struct ServicePushes<Channel: PushChannel>: PushSender {
 
     private func report(_ order: DuePush) async -> PushReport {
         guard let account = channel.accounts[order.client.app] else {
-            return PushReport(
-                result: .service(.stop(.credential)), reason: "NotConfigured",
-                alert: .credentialRefused)
+            // The next configuration says what becomes of it.
+            return PushReport(result: .notSent, reason: "NotConfigured")
         }
         do throws(PushReport) {
             let request = try await channel.request(for: order, from: account)

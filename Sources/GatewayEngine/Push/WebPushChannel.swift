@@ -77,7 +77,7 @@ final class WebPushChannel: PushChannel {
     ) async throws(PushReport) -> PushServiceRequest? {
         let host = request.endpoint.host
         known.withLock { hosts in
-            if hosts.count >= Self.keptMax, !hosts.contains(host) { hosts = [] }
+            if hosts.count >= Self.keptMax, !hosts.contains(host) { hosts.removeFirst() }
             hosts.insert(host)
         }
         guard answer.response.status == 413, !request.body.isEmpty else { return nil }

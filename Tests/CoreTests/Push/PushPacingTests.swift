@@ -51,7 +51,7 @@ import WidgetModel
     }
 
     @Test func `a wait doubles, is bounded, and gets at most a quarter more`() {
-        for wait in [APNsWait.atOnce, .connection, .device, .service, .requested(30)] {
+        for wait in [APNsWait.atOnce, .connection, .device, .service, .requested(30), .shared(30)] {
             for urgency in Urgency.allCases {
                 var last: Int64 = 0
                 for failures in -1...100 {
