@@ -10,7 +10,7 @@ package struct FCMError: Sendable, Hashable {
     /// Whether it says that the registration token is invalid, and not something else.
     package let isOfToken: Bool
 
-    /// Reads a response; both are `nil` if it has no error that can be read.
+    /// Reads a response; ``reason`` is `nil` if it has no error that can be read.
     package init(body: [UInt8]) {
         let error = (try? JSONValue(parsing: body).objectValue)?["error"]
         let members = error?.objectValue

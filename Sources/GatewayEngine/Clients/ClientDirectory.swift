@@ -74,8 +74,8 @@ package final class ClientDirectory: Sendable {
 
     // MARK: Registration
 
-    /// Permits new webhooks, and browsers' push services, to have addresses in these ranges in
-    /// addition to public ones.
+    /// Permits new webhooks, and browsers' push services, to have addresses in ranges of their own
+    /// in addition to public ones.
     package func permit(webhooks: [AddressRange], services: [AddressRange] = []) {
         guards.withLock {
             $0 = (AddressGuard(allowed: webhooks), AddressGuard(allowed: services))
