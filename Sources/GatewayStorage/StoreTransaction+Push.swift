@@ -8,19 +8,11 @@ extension StoreTransaction {
     package mutating func putPushClients(_ rows: some Sequence<PushClientRow>) throws {
         for row in rows {
             try Self.requireNoNUL(in: row.key.app, row.key.client)
-            try writing { db in
-                guard let payload = row.payload else {
-                    try db.cachedStatement(
-                        sql: "DELETE FROM push_client WHERE app = ? AND client = ?"
-                    ).execute(arguments: [row.key.app, row.key.client])
-                    return
-                }
-                try db.cachedStatement(
-                    sql: """
-                        INSERT INTO push_client (app, client, payload) VALUES (?, ?, ?)
-                        ON CONFLICT (app, client) DO UPDATE SET payload = excluded.payload
-                        """
-                ).execute(arguments: [row.key.app, row.key.client, payload])
+            let key: [StatementValue] = [.text(row.key.app), .text(row.key.client)]
+            if let payload = row.payload {
+                try run(.putPushClient, key + [.bytes(payload)])
+            } else {
+                try run(.removePushClient, key)
             }
             record(.putPushClient(row))
         }
@@ -40,25 +32,19 @@ extension StoreTransaction {
     /// Appends attempts, which get their numbers here unless they have one.
     package mutating func appendPushAttempts(_ rows: some Sequence<PushAttemptRow>) throws {
         for row in rows {
-            // A peer's text that is cut short at a NUL is acceptable here.
-            let number = try writing { db in
-                try db.cachedStatement(
-                    sql: """
-                        INSERT INTO push_attempt
-                            (number, at, app, client, channel, outcome, reason, reference,
-                            milliseconds, sequence, cause)
-                        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                        """
-                ).execute(arguments: [
-                    row.number == 0 ? nil : row.number, row.at, row.key.app, row.key.client,
-                    row.channel, row.outcome, row.reason,
-                    row.reference, row.milliseconds, row.sequence.map { Int64(clamping: $0) },
-                    row.cause,
+            // A peer's text that is read only up to a NUL is acceptable here.
+            try run(
+                .appendPushAttempt,
+                [
+                    row.number == 0 ? .null : .integer(row.number), .integer(row.at),
+                    .text(row.key.app), .text(row.key.client), .text(row.channel),
+                    .text(row.outcome), .text(orNull: row.reason), .text(orNull: row.reference),
+                    .integer(row.milliseconds),
+                    row.sequence.map { .integer(Int64(clamping: $0)) } ?? .null,
+                    .text(orNull: row.cause),
                 ])
-                return db.lastInsertedRowID
-            }
             var stored = row
-            stored.number = number
+            stored.number = connection.database.lastInsertedRowID
             record(.appendPushAttempt(stored))
         }
     }

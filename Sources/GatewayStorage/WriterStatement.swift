@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 
-/// The statements that nearly every transaction runs.
+/// The statements that run most often.
 ///
 /// They are bound and stepped with SQLite's own calls. A change of a batch of 100 costs the writer
 /// 9 us of CPU that way, its lookup, row and index included; with GRDB's cached statements, whose
@@ -19,12 +19,17 @@ enum WriterStatement: Int, CaseIterable {
     case putSeen
     case listAttributes
     case putAttribute
+    case putPushClient
+    case removePushClient
+    case appendPushAttempt
 
     /// Whether the statement changes the database.
     var isWrite: Bool {
         switch self {
         case .begin, .commit, .findEvent, .findRegistration, .listAttributes: false
-        case .appendRow, .updateRegistration, .insertRegistration, .putSeen, .putAttribute: true
+        case .appendRow, .updateRegistration, .insertRegistration, .putSeen, .putAttribute,
+            .putPushClient, .removePushClient, .appendPushAttempt:
+            true
         }
     }
 
@@ -60,6 +65,19 @@ enum WriterStatement: Int, CaseIterable {
         case .putAttribute:
             """
             INSERT INTO registration_attribute (app, name, value, client) VALUES (?, ?, ?, ?)
+            """
+        case .putPushClient:
+            """
+            INSERT INTO push_client (app, client, payload) VALUES (?, ?, ?)
+            ON CONFLICT (app, client) DO UPDATE SET payload = excluded.payload
+            """
+        case .removePushClient: "DELETE FROM push_client WHERE app = ? AND client = ?"
+        case .appendPushAttempt:
+            """
+            INSERT INTO push_attempt
+                (number, at, app, client, channel, outcome, reason, reference, milliseconds,
+                sequence, cause)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """
         }
     }
