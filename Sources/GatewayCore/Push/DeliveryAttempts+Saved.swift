@@ -5,20 +5,21 @@ extension DeliveryAttempts {
     /// More pushes than are made before their timestamps are stored.
     static let stampsUnsaved: Int64 = 60
 
-    /// Returns the attempts of a category in stored form.
-    func saved(_ sort: PushCategory, now: Int64, wall: Int64) -> JSONValue {
-        var object: JSONObject = [
-            "sort": .string(sort.text), "savedAt": .integer(wall), "latest": .bits(latest),
-            "confirmed": .bits(confirmed), "told": .bits(told),
-            "urgency": .integer(Int64(urgency.rank)), "answers": .bool(isKnownToAnswer),
-            "held": .integer(heldUntil.elapsed(since: now)),
-            "grace": .integer(graceLeft(now: now)),
-            "addresses": .array(addresses.map { $0.saved(now: now) }),
-        ]
+    /// Writes the attempts of a category in stored form.
+    func save(_ sort: PushCategory, to text: inout SavedText, now: Int64, wall: Int64) {
+        text.text("sort", sort.text)
+        text.number("savedAt", wall)
+        text.bits("latest", latest)
+        text.bits("confirmed", confirmed)
+        text.bits("told", told)
+        text.number("urgency", Int64(urgency.rank))
+        text.flag("answers", isKnownToAnswer)
+        text.number("held", heldUntil.elapsed(since: now))
+        text.number("grace", graceLeft(now: now))
+        text.list("addresses", addresses) { $1.save(to: &$0, now: now) }
         // Only Live Activities have these members.
-        if stamp != 0 { object["stamp"] = .integer(stamp) }
-        if startedSince != 0 { object["startedSince"] = .bits(startedSince) }
-        return .object(object)
+        if stamp != 0 { text.number("stamp", stamp) }
+        if startedSince != 0 { text.bits("startedSince", startedSince) }
     }
 
     private func graceLeft(now: Int64) -> Int64 {
@@ -73,15 +74,17 @@ extension DeliveryAttempts {
 }
 
 extension DeliveryAttempts.Address {
-    fileprivate func saved(now: Int64) -> JSONValue {
-        var object: JSONObject = [
-            "id": .bits(id), "delivered": .bits(delivered), "spokeSince": .bits(spokeSince),
-            "givenUp": .bits(givenUp), "failures": .integer(Int64(failures)),
-            "repeats": .integer(Int64(repeats)), "awaits": .bool(awaitsSign),
-            "usable": .bool(isUsable), "wait": .integer(notBefore.elapsed(since: now)),
-            "repeatWait": .integer(repeatAt.elapsed(since: now)),
-        ]
-        if hasEnded { object["ended"] = true }
-        return .object(object)
+    fileprivate func save(to text: inout SavedText, now: Int64) {
+        text.bits("id", id)
+        text.bits("delivered", delivered)
+        text.bits("spokeSince", spokeSince)
+        text.bits("givenUp", givenUp)
+        text.number("failures", Int64(failures))
+        text.number("repeats", Int64(repeats))
+        text.flag("awaits", awaitsSign)
+        text.flag("usable", isUsable)
+        text.number("wait", notBefore.elapsed(since: now))
+        text.number("repeatWait", repeatAt.elapsed(since: now))
+        if hasEnded { text.flag("ended", true) }
     }
 }

@@ -189,18 +189,19 @@ package struct PushBudget: Sendable {
 }
 
 extension PushBudget {
-    /// Returns the budget in stored form, relative to the wall clock, because monotonic clocks
+    /// Writes the budget in stored form, relative to the wall clock, because monotonic clocks
     /// restart. An account without a credit is full.
-    func saved(now: Int64, wall: Int64) -> JSONValue {
+    func save(to text: inout SavedText, now: Int64, wall: Int64) {
+        text.number("savedAt", wall)
         // Older versions require the first three.
-        let kept = Set<Account>([.widgets, .controls, .background]).union(allowances.keys)
-        var object: JSONObject = ["savedAt": .integer(wall)]
-        for account in Account.allCases where kept.contains(account) {
-            object[account.rawValue] = .integer(allowance(account, now: now).credit(now: now))
+        for (place, account) in Account.allCases.enumerated()
+        where place < 3 || allowances[account] != nil {
+            text.number(account.rawValue, allowance(account, now: now).credit(now: now))
         }
-        object["pushed"] = .array(
-            pushed.map { ["kind": .bits($0.kind), "age": .integer(now.elapsed(since: $0.at))] })
-        return .object(object)
+        text.list("pushed", pushed) { text, push in
+            text.bits("kind", push.kind)
+            text.number("age", now.elapsed(since: push.at))
+        }
     }
 
     /// Restores a stored budget with the refill since. At most a day of the elapsed wall-clock time

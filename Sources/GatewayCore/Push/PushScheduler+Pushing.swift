@@ -3,7 +3,7 @@ import WidgetModel
 
 extension PushScheduler {
     /// Pushes the stale content to an address, unless there is none or the budget withholds it.
-    mutating func push(_ slot: Int, to id: UInt64, now: Int64) {
+    mutating func push(_ slot: Int, to id: UInt64, on route: PushQueue.Route, now: Int64) {
         guard let lane = lanes[slot], let client = clients[lane.client],
             let address = client.addresses[id]
         else {
@@ -48,7 +48,7 @@ extension PushScheduler {
         if address.service?.replacesPushes ?? false {
             said = withUnread(said, of: lane.client, at: id)
         }
-        begin(said, lane.client, id, counted: counted, isManual: false)
+        begin(said, lane.client, id, on: route, counted: counted, isManual: false)
     }
 
     /// Returns what a service is sent that keeps only the last push for a device out of reach: also
@@ -96,8 +96,8 @@ extension PushScheduler {
 
     /// Adds the action that sends a push.
     mutating func begin(
-        _ said: PushContent, _ key: ClientKey, _ id: UInt64, counted: UnderWay.Counted?,
-        isManual: Bool
+        _ said: PushContent, _ key: ClientKey, _ id: UInt64, on route: PushQueue.Route,
+        counted: UnderWay.Counted?, isManual: Bool
     ) {
         let told = said.slots.compactMap { lanes[$0] }
         guard let first = told.first, let client = clients[key], let address = client.addresses[id]
@@ -116,7 +116,6 @@ extension PushScheduler {
                     id, number: number, at: position, since: said.since)
             }
         }
-        let route = route(to: id, of: first)
         queue.began(route)
         underWay[number] = UnderWay(
             client: key, sorts: told.map(\.sort), address: id, position: position,
@@ -220,9 +219,9 @@ extension PushScheduler {
     func kinds(_ stale: StaleSet, _ record: ClientRecord) -> [PushBudget.Kind] {
         let names =
             stale.all ? record.registration.widgets.map(\.kind) : stale.names.map(\.kind)
-        return Set(names).map {
-            PushBudget.Kind(hash($0), interval: terms.intervals[$0] ?? terms.interval)
-        }
+        // A closure that used `self` would copy the scheduler.
+        let (hash, intervals, interval) = (hash, terms.intervals, terms.interval)
+        return Set(names).map { PushBudget.Kind(hash($0), interval: intervals[$0] ?? interval) }
     }
 
     // MARK: Streams
@@ -420,7 +419,9 @@ extension PushScheduler {
         guard let address = clients[push.client]?.addresses[push.address],
             let service = address.service
         else { return }
-        let all = Set(slots).union(idleSlots(of: push.client, at: push.address))
+        let all =
+            verdict == .delivered
+            ? [] : Set(slots).union(idleSlots(of: push.client, at: push.address))
         switch verdict {
         case .delivered:
             // A push for a Live Activity does not wake the app, which could then answer.
@@ -496,14 +497,14 @@ extension PushScheduler {
 extension StaleSet {
     /// The content as one text.
     fileprivate var words: String {
-        var parts = [String(sequence), all ? "all" : ""]
+        var text = "\(sequence)\0\(all ? "all" : "")"
         for name in names {
-            parts += [String(name.target.rawValue), name.kind]
+            text += "\0\(name.target.rawValue)\0\(name.kind)"
             for parameter in name.parameters {
-                parts += [parameter.name, parameter.value ?? "\u{1}"]
+                text += "\0\(parameter.name)\0\(parameter.value ?? "\u{1}")"
             }
-            parts.append("\u{2}")
+            text += "\0\u{2}"
         }
-        return parts.joined(separator: "\0")
+        return text
     }
 }

@@ -38,9 +38,8 @@ extension PushScheduler {
             if channel == .liveactivity, isOver || activity(of: lane, at: address.address) == nil {
                 continue
             }
-            guard underWay.count < terms.underWayMax,
-                queue.hasRoom(route(to: id, of: lane), isManual: true)
-            else {
+            let route = route(to: id, of: lane)
+            guard underWay.count < terms.underWayMax, queue.hasRoom(route, isManual: true) else {
                 return made > 0 ? .pushing(made) : .busy
             }
             let said =
@@ -54,7 +53,7 @@ extension PushScheduler {
             }
             begin(
                 PushContent(slots: slots, stale: said.content, since: said.since), key, id,
-                counted: nil, isManual: true)
+                on: route, counted: nil, isManual: true)
             made += 1
         }
         return made > 0 ? .pushing(made) : .nowhere

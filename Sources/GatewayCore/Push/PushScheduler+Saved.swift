@@ -46,10 +46,12 @@ extension PushScheduler {
     package mutating func takeChanged(
         limit: Int, now: Int64, wall: Int64
     ) -> [(key: ClientKey, saved: [UInt8]?)] {
+        // Taking one at a time would search the whole set for each.
+        let keys = Array(changed.prefix(limit))
         var taken: [(key: ClientKey, saved: [UInt8]?)] = []
-        while taken.count < limit, let key = changed.popFirst() {
-            taken.append((key, saved(key, now: now, wall: wall)))
-        }
+        taken.reserveCapacity(keys.count)
+        for key in keys { taken.append((key, saved(key, now: now, wall: wall))) }
+        if keys.count == changed.count { changed = [] } else { changed.subtract(keys) }
         return taken
     }
 
@@ -60,14 +62,21 @@ extension PushScheduler {
 
     private func saved(_ key: ClientKey, now: Int64, wall: Int64) -> [UInt8]? {
         guard let client = clients[key] else { return nil }
-        let states = client.slots.compactMap { lanes[$0] }
-        let addresses = client.addresses.sorted { $0.key < $1.key }
-        var object: JSONObject = [
-            "lanes": .array(states.map { $0.attempts.saved($0.sort, now: now, wall: wall) }),
-            "addresses": .array(addresses.map { $1.saved($0, now: now, wall: wall) }),
-        ]
-        object["budget"] = client.budget?.saved(now: now, wall: wall)
-        return JSONValue.object(object).serialized
+        // A closure that used `self` would copy the scheduler.
+        let states = client.slots.compactMap { [lanes] in lanes[$0] }
+        var text = SavedText()
+        text.object { text in
+            text.list("lanes", states) {
+                $1.attempts.save($1.sort, to: &$0, now: now, wall: wall)
+            }
+            text.list("addresses", client.addresses.keys.sorted()) {
+                client.addresses[$1]?.save($1, to: &$0, now: now, wall: wall)
+            }
+            if let budget = client.budget {
+                text.object("budget") { budget.save(to: &$0, now: now, wall: wall) }
+            }
+        }
+        return text.bytes
     }
 }
 
@@ -85,14 +94,13 @@ extension PushAddress {
         }
     }
 
-    fileprivate func saved(_ id: UInt64, now: Int64, wall: Int64) -> JSONValue {
-        var object: JSONObject = ["id": .bits(id)]
+    fileprivate func save(_ id: UInt64, to text: inout SavedText, now: Int64, wall: Int64) {
+        text.bits("id", id)
         if let environment {
-            object["environment"] = .integer(Int64(environment.current.rawValue))
-            object["standing"] = .integer(Int64(environment.standing.rawValue))
+            text.number("environment", Int64(environment.current.rawValue))
+            text.number("standing", Int64(environment.standing.rawValue))
         }
-        object["webhook"] = webhook?.saved(now: now, wall: wall)
-        return .object(object)
+        if let webhook { text.object("webhook") { webhook.save(to: &$0, now: now, wall: wall) } }
     }
 
     /// Restores what was stored of the address.

@@ -281,8 +281,9 @@ package struct PushScheduler: Sendable {
 
     /// The time at which ``advance(now:)`` is due; `nil` when nothing waits for a time.
     package var nextDue: Int64? {
-        let resumption = queue.paused.isEmpty ? nil : nextResumption
-        return [dues.min?.at, shard.nextWindowEnd, resumption].compactMap(\.self).min()
+        let resumption = queue.paused.isEmpty ? .max : nextResumption
+        let next = min(dues.min?.at ?? .max, shard.nextWindowEnd ?? .max, resumption)
+        return next == .max ? nil : next
     }
 
     /// Ends the collapse windows that are over, and evaluates the push targets that are due.
@@ -338,7 +339,7 @@ package struct PushScheduler: Sendable {
                 let route = route(to: address, of: lane)
                 guard hasRoom, queue.hasRoom(route) else { return queue.wait(slot, for: route) }
                 guard knowsSent(slot, for: route) else { return }
-                push(slot, to: address, now: now)
+                push(slot, to: address, on: route, now: now)
             }
         }
     }

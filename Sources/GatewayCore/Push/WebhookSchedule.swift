@@ -137,14 +137,15 @@ package struct WebhookSchedule: Sendable, Hashable {
 }
 
 extension WebhookSchedule {
-    /// Returns the schedule in stored form.
-    func saved(now: Int64, wall: Int64) -> JSONValue {
-        [
-            "savedAt": .integer(wall), "message": .bits(message), "content": .bits(content),
-            "delivered": .bool(isDelivered), "failures": .integer(Int64(failures)),
-            "failingFor": .integer(failures > 0 ? now.elapsed(since: failingSince) : 0),
-            "disabled": .integer(Int64(disabled?.rawValue ?? 0)),
-        ]
+    /// Writes the schedule in stored form.
+    func save(to text: inout SavedText, now: Int64, wall: Int64) {
+        text.number("savedAt", wall)
+        text.bits("message", message)
+        text.bits("content", content)
+        text.flag("delivered", isDelivered)
+        text.number("failures", Int64(failures))
+        text.number("failingFor", failures > 0 ? now.elapsed(since: failingSince) : 0)
+        text.number("disabled", Int64(disabled?.rawValue ?? 0))
     }
 
     /// Restores a stored schedule. At most a day of the elapsed time counts, so that a clock that

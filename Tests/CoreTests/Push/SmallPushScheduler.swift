@@ -219,6 +219,32 @@ struct SmallPushScheduler {
     }
 }
 
+// MARK: What is stored
+
+private func stored(_ save: (inout SavedText) -> Void) -> JSONValue {
+    var text = SavedText()
+    text.object(nil, save)
+    return (try? JSONValue(parsing: text.bytes)) ?? .null
+}
+
+extension DeliveryAttempts {
+    func saved(_ sort: PushCategory, now: Int64, wall: Int64) -> JSONValue {
+        stored { save(sort, to: &$0, now: now, wall: wall) }
+    }
+}
+
+extension PushBudget {
+    func saved(now: Int64, wall: Int64) -> JSONValue {
+        stored { save(to: &$0, now: now, wall: wall) }
+    }
+}
+
+extension WebhookSchedule {
+    func saved(now: Int64, wall: Int64) -> JSONValue {
+        stored { save(to: &$0, now: now, wall: wall) }
+    }
+}
+
 extension Shard {
     /// The shard as a start finds it: with the versions, and without any stream.
     var withoutStreams: Shard {
