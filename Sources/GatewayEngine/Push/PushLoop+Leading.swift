@@ -61,7 +61,7 @@ extension PushLoop {
     package func rest() async {
         try? await loop.submit { [self] in
             duty = .resting
-            attempts = []
+            attempts.removeAll()
             for key in scheduler.keys { scheduler.release(key) }
             notePosition()
         }.get()

@@ -1,4 +1,5 @@
 import CLinux
+import DequeModule
 import Foundation
 import GatewayCore
 import GatewayStorage
@@ -94,12 +95,14 @@ package final class PushLoop: @unchecked Sendable {
     private var dependencies: Dependencies?
     /// The epoch of the cursors that pushes carry.
     private var epoch: EpochID
-    var attempts: [PushAttemptRow] = []
+    var attempts: Deque<PushAttemptRow> = []
     private var timer: (at: Int64, task: Task<Void, Never>)?
     /// Events taken from the inbox that have not been applied yet.
     private var pending = CircularBuffer<Event>()
     private let turn: TurnRecorder
     private var isSaving = false
+    /// Whether ``actSoon()`` has yet to act.
+    private var isAboutToAct = false
     /// The position up to which nothing is owed but what is stored, as last stored itself.
     private var clear: UInt64 = 0
     private var isStopping = false
@@ -298,6 +301,8 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Marks everything as owed to all clients, on disk too, because the log lost a tail.
     private func begin(_ epoch: EpochID, now: Int64) {
+        // What was decided before carries a cursor of the epoch before.
+        act()
         self.epoch = epoch
         forgetPositions(now: now)
     }
@@ -333,6 +338,17 @@ package final class PushLoop: @unchecked Sendable {
             actions = scheduler.takeActions()
         }
         schedule()
+    }
+
+    /// Acts once for all pushes that end at about the same time, so that the next ones begin
+    /// together.
+    private func actSoon() {
+        guard !isAboutToAct else { return }
+        isAboutToAct = true
+        loop.execute { [self] in
+            isAboutToAct = false
+            act()
+        }
     }
 
     private func perform(_ action: PushScheduler.Action, _ dependencies: Dependencies) {
@@ -452,8 +468,9 @@ package final class PushLoop: @unchecked Sendable {
         }
         scheduler.finished(
             order.number, report.result, ends: report.ends, now: now,
-            random: .random(in: .min ... .max))
-        act()
+            // Only retries are spread, and the system's randomness takes a call of the kernel.
+            random: outcome == .sent ? 0 : .random(in: .min ... .max))
+        actSoon()
     }
 
     /// Records an attempt, to be persisted.
@@ -585,7 +602,7 @@ package final class PushLoop: @unchecked Sendable {
             loop.execute { [self] in
                 isSaving = false
                 if !isSaved {
-                    attempts.insert(contentsOf: batch.attempts, at: 0)
+                    attempts.prepend(contentsOf: batch.attempts)
                     scheduler.putBack(
                         batch.clients.map { ClientKey(app: $0.key.app, client: $0.key.client) })
                 }

@@ -60,11 +60,11 @@ package struct LogLevels: Sendable, Equatable {
 
     /// The minimum level for a label's records.
     package func level(of label: String) -> Logger.Level {
-        var name = label[...]
-        while true {
+        // Asked of each message that may be logged.
+        var name = labels.isEmpty ? "" : label[...]
+        while !name.isEmpty {
             if let level = labels[String(name)] { return level }
-            guard let stop = name.lastIndex(of: ".") else { break }
-            name = name[..<stop]
+            name = name.lastIndex(of: ".").map { name[..<$0] } ?? ""
         }
         return label == Self.requests && standard == .info ? .notice : standard
     }

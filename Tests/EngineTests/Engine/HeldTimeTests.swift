@@ -86,6 +86,27 @@ import WidgetModel
         try await fixture.stop()
     }
 
+    @Test(.timeLimit(.minutes(30))) func `a push carries a cursor of the epoch that decided it`()
+        async throws
+    {
+        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
+        let pushes = RecordingSender(clock: clock)
+        let push = try fixture.startPushes(pushes)
+        try await fixture.putCatalog()
+        try await fixture.register("phone", delivery: [Self.address])
+        let sequence = try await fixture.change("Character", "nobody's")
+        while push.position ?? 0 < sequence { await Task.yield() }
+        let reload = LogEntry(
+            sequence: sequence + 1, app: StreamFixture.app, acceptedAt: 0, urgency: .high,
+            body: .reload(.everything))
+        push.submit([.log(.entry(reload)), .log(.epoch(EpochID(ordinal: 99, nonce: 0)))])
+        while pushes.orders.isEmpty { await Task.yield() }
+        #expect(pushes.orders[0].epoch.ordinal < 99)
+        await push.stop {}
+        clock.end()
+        try await fixture.stop()
+    }
+
     @Test(.timeLimit(.minutes(30))) func `a push waits while another gateway may lead`()
         async throws
     {
