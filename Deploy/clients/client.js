@@ -4,6 +4,8 @@
 // each line of a stream, and at last one of the status and the body, or the error.
 const fs = require("fs"), http2 = require("http2"), readline = require("readline");
 const { pipeline, Readable } = require("stream");
+// Of `localhost`, Node 18 tries the first address alone; the gateway has 127.0.0.1.
+require("dns").setDefaultResultOrder("ipv4first");
 const [protocol, base] = process.argv.slice(2);
 const running = new Map();
 const say = (report) => process.stdout.write(JSON.stringify(report) + "\n");

@@ -5,9 +5,10 @@ import Testing
 /// The keys in memory are not for other processes.
 @Suite(.alone) struct MemoryProtectionTests {
     /// Runs a program without the rights to read every process, which newer kernels grant by
-    /// each of these capabilities.
+    /// each of these capabilities. In a container, they may be inherited, too.
     private static let plain = [
-        "/usr/bin/setpriv", "--bounding-set=-sys_ptrace,-perfmon,-sys_admin",
+        "/usr/bin/setpriv", "--inh-caps=-sys_ptrace,-perfmon,-sys_admin",
+        "--bounding-set=-sys_ptrace,-perfmon,-sys_admin",
     ]
 
     /// Returns whether a shell's script prints a process's map of memory.
