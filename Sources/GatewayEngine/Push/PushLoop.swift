@@ -301,7 +301,7 @@ package final class PushLoop: @unchecked Sendable {
 
     /// Marks everything as owed to all clients, on disk too, because the log lost a tail.
     private func begin(_ epoch: EpochID, now: Int64) {
-        // What was decided before carries a cursor of the epoch before.
+        // Pushes decided in the old epoch carry its cursors.
         act()
         self.epoch = epoch
         forgetPositions(now: now)
@@ -468,7 +468,7 @@ package final class PushLoop: @unchecked Sendable {
         }
         scheduler.finished(
             order.number, report.result, ends: report.ends, now: now,
-            // Only retries are spread, and the system's randomness takes a call of the kernel.
+            // Only retries are spread, and the system's randomness costs a system call.
             random: outcome == .sent ? 0 : .random(in: .min ... .max))
         actSoon()
     }

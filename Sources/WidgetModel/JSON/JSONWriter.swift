@@ -17,7 +17,7 @@ extension JSONValue {
         switch self {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
-        case .integer(let number): Self.append(number, to: &bytes)
+        case .integer(let number): bytes.append(contentsOf: String(number).utf8)
         case .number(let number): bytes.append(contentsOf: number.description.utf8)
         case .string(let text): Self.append(text, to: &bytes)
         case .array(let elements):
@@ -54,21 +54,6 @@ extension JSONValue {
             return "{\n" + lines.joined(separator: ",\n") + "\n" + outer + "}"
         default:
             return text
-        }
-    }
-
-    /// Appends a number in decimal digits.
-    private static func append(_ number: Int64, to bytes: inout [UInt8]) {
-        if number < 0 { bytes.append(UInt8(ascii: "-")) }
-        var (first, rest) = (bytes.count, number.magnitude)
-        repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        var last = bytes.count - 1
-        while first < last {
-            bytes.swapAt(first, last)
-            (first, last) = (first + 1, last - 1)
         }
     }
 

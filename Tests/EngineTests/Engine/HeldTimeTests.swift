@@ -57,14 +57,22 @@ import WidgetModel
         "environment": "production",
     ]
 
+    /// A fixture whose pushes go to a sender, and a phone that is reached by pushes alone.
+    private func pushing(
+        _ sender: RecordingSender, mayPush: @escaping @Sendable () -> Bool = { true }
+    ) async throws -> (StreamFixture, PushLoop) {
+        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
+        let push = try fixture.startPushes(sender, mayPush: mayPush)
+        try await fixture.putCatalog()
+        try await fixture.register("phone", delivery: [Self.address])
+        return (fixture, push)
+    }
+
     @Test(.timeLimit(.minutes(30))) func `a push is made when it is due and not before`()
         async throws
     {
-        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
         let pushes = RecordingSender(clock: clock)
-        let push = try fixture.startPushes(pushes)
-        try await fixture.putCatalog()
-        try await fixture.register("phone", delivery: [Self.address])
+        let (fixture, push) = try await pushing(pushes)
         let sequence = try await fixture.change("Character", "panda")
         while push.position ?? 0 < sequence { await Task.yield() }
         while pushes.times.isEmpty {
@@ -89,11 +97,8 @@ import WidgetModel
     @Test(.timeLimit(.minutes(30))) func `a push carries a cursor of the epoch that decided it`()
         async throws
     {
-        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
         let pushes = RecordingSender(clock: clock)
-        let push = try fixture.startPushes(pushes)
-        try await fixture.putCatalog()
-        try await fixture.register("phone", delivery: [Self.address])
+        let (fixture, push) = try await pushing(pushes)
         let sequence = try await fixture.change("Character", "nobody's")
         while push.position ?? 0 < sequence { await Task.yield() }
         let reload = LogEntry(
@@ -110,12 +115,9 @@ import WidgetModel
     @Test(.timeLimit(.minutes(30))) func `a push waits while another gateway may lead`()
         async throws
     {
-        let fixture = try StreamFixture(clock: clock.gateway, pushes: true)
         let pushes = RecordingSender(clock: clock)
         let lease = Lease()
-        let push = try fixture.startPushes(pushes) { lease.holds }
-        try await fixture.putCatalog()
-        try await fixture.register("phone", delivery: [Self.address])
+        let (fixture, push) = try await pushing(pushes) { lease.holds }
         let sequence = try await fixture.change("Character", "panda")
         while push.position ?? 0 < sequence { await Task.yield() }
         /// Lets the time pass until something has happened.
