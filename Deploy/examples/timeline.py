@@ -1,7 +1,8 @@
 """A backend that posts changes, and clients that verify notifications; for the examples beside it.
 
 The environment has APP, such as https://gateway.example/v1/apps/com.example.stocks; BACKEND, a token;
-and CA, the gateway's authority, if the system does not trust it. Needs joserfc, from PyPI.
+CA, the gateway's authority, if the system does not trust it; and ISSUER, the gateway's publicURL, if
+that is not where APP is. Needs joserfc, from PyPI.
 """
 import email.utils
 import functools
@@ -22,6 +23,7 @@ from joserfc import jws
 from joserfc.jwk import KeySet
 
 APP, BACKEND = urllib.parse.urlsplit(os.environ["APP"]), os.environ["BACKEND"]
+ISSUER = os.environ.get("ISSUER", f"{APP.scheme}://{APP.netloc}")
 TLS = ssl.create_default_context(cafile=os.environ.get("CA"))
 EVENTS_PER_POST = 1_000  # limits.postEvents of the gateway.
 
@@ -114,8 +116,8 @@ def signed(text):
     claims = json.loads(jws.deserialize_compact(text, key, ["EdDSA", "ES256"]).payload)
     if header.get("typ", "").lower() != "timeline-reload+jwt":
         raise ValueError(f"typ {header.get('typ')}")
-    if claims["aud"] != APP.path.rsplit("/", 1)[1] or claims["iss"] != f"{APP.scheme}://{APP.netloc}":
-        raise ValueError(f"a notification of {claims['iss']} for {claims['aud']}")
+    if claims["aud"] != APP.path.rsplit("/", 1)[1] or claims["iss"] != ISSUER:
+        raise ValueError(f"a notification of {claims['iss']}, not {ISSUER}, for {claims['aud']}")
     return claims
 
 
