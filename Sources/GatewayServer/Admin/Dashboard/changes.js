@@ -72,7 +72,7 @@ export const changesPage = {
     };
     const newest = async () => {
       const page = await ask();
-      if (isInUse(list) || isPaused) return false;
+      if ([list, more].some(isInUse) || isPaused) return false;
       const last = rows[0]?.sequence ?? 0;
       const fresh = page.changes.filter((change) => change.sequence > last);
       if (rows.length && fresh.length && fresh.length === page.changes.length && page.before !== undefined) { rows = fresh; before = page.before; }
@@ -84,7 +84,7 @@ export const changesPage = {
     await newest();
     draw();
     context.onOverview(async (overview) => {
-      if (overview.log.head === head || busy || isPaused || isInUse(list) || Date.now() - asked < pace) return;
+      if (overview.log.head === head || busy || isPaused || [list, more].some(isInUse) || Date.now() - asked < pace) return;
       busy = true;
       asked = Date.now();
       try { if (await newest()) head = overview.log.head; } catch { /* The state line says it. */ } finally { busy = false; }

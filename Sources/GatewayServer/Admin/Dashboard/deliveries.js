@@ -85,7 +85,7 @@ export const deliveriesPage = {
       const [answer, told, successes] = await Promise.all([
         page(), get(appPath(app, "events"), context.signal),
         isFiltered ? page(undefined, { outcome: "sent", limit: 500 }) : { attempts: [] }]);
-      if (isInUse(result)) return;
+      if ([again, result].some(isInUse)) return;
       sent = successes.attempts;
       const last = rows[0]?.number ?? -1;
       const fresh = answer.attempts.filter((push) => push.number > last);

@@ -41,6 +41,11 @@ export function isInUse(element) {
     || (pointer !== "touch" && element.matches(":hover"));
 }
 
+/// Whether the keyboard's focus is within an element, or a text that is selected, to be copied.
+export function isHeld(element) {
+  return element.querySelector(":focus-visible") !== null || hasSelection(element);
+}
+
 /// Whether text within an element is selected, to be copied.
 export function hasSelection(element) {
   const selection = getSelection();

@@ -1,6 +1,6 @@
 // The age of what users see, and the present problems.
 
-import { h, put, hasSelection, prose, card, notice, field, select } from "./dom.js";
+import { h, put, hasSelection, isHeld, prose, card, notice, field, select } from "./dom.js";
 import { get } from "./gateway.js";
 import { chart } from "./chart.js";
 import { number, compact, rate, seconds, bytes, share, plural, time, say } from "./words.js";
@@ -87,7 +87,7 @@ export const overviewPage = {
       const isFirst = !overview;
       overview = now;
       const words = JSON.stringify(now.troubles);
-      if (words !== said) { said = words; put(wrong, troubles(now)); }
+      if (words !== said && !isHeld(wrong)) { said = words; put(wrong, troubles(now)); }
       const isEmpty = !now.log.head;
       if (isEmpty !== (steps.childElementCount > 0)) put(steps, isEmpty ? firstSteps() : null);
       for (const part of [tiles, choices, charts, rest]) part.hidden = isEmpty;
@@ -99,7 +99,7 @@ export const overviewPage = {
       busy = true;
       try {
         series = joined(series, (await get(`/api/overview?after=${last}`, context.signal)).series);
-        if (!charts.querySelector(".cursor")) drawCharts();
+        if (!charts.querySelector(".cursor") && !isHeld(charts)) drawCharts();
       } catch { /* The state line says that the gateway is gone. */ } finally { busy = false; }
     });
   },
