@@ -104,7 +104,8 @@ package struct Gateway: Sendable {
         // The ports are bound after the directory is locked: a second gateway fails with that error
         // and not the port's. They are bound before anything is signed: tokens and notifications
         // name the gateway by its URL.
-        socket = try Self.bind(configuration.listen, for: "listen")
+        socket = try Self.bind(
+            configuration.listen, for: "listen", patience: configuration.streams.patience)
         configuration.listen = Address(host: configuration.listen.host, port: socket.port)
         adminSocket =
             configuration.admin.isLoopback ? nil : try Self.bind(configuration.admin, for: "admin")
@@ -245,10 +246,10 @@ package struct Gateway: Sendable {
     }
 
     private static func bind(
-        _ address: Address, for option: String
+        _ address: Address, for option: String, patience: Int64 = 0
     ) throws(PortFault) -> ListeningSocket {
         do {
-            return try ListeningSocket(host: address.host, port: address.port)
+            return try ListeningSocket(host: address.host, port: address.port, patience: patience)
         } catch {
             throw PortFault(option: option, error: PortError(address, error))
         }

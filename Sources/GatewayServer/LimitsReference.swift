@@ -95,7 +95,8 @@ enum LimitsReference {
             ),
             (
                 "reader of a stream that vanished",
-                "\(ListeningSocket.userTimeout / 1_000) s after a heartbeat", closed
+                "`streams.stall` and `streams.heartbeat` after a heartbeat, but "
+                    + "\(ListeningSocket.userTimeoutMin / 1_000) s at least", closed
             ),
             ("attributes of a change or client", "\(limits.attributesMax)", rejected),
             ("properties of a change or entity", "\(limits.propertiesMax)", rejected),

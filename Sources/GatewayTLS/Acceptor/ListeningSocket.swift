@@ -8,11 +8,9 @@ package final class ListeningSocket: Sendable {
     /// The most connections that the kernel queues until they are accepted; it may queue fewer
     /// (`net.core.somaxconn`).
     private static let backlog: Int32 = 4_096
-    /// A connection ends when its peer has acknowledged none of the sent bytes for this many
-    /// milliseconds (tcp(7), TCP_USER_TIMEOUT): with the default heartbeats a reader that vanished
-    /// is noticed within a minute. The limits of streams and responses that a peer does not read
-    /// are shorter.
-    package static let userTimeout: Int32 = 40_000
+    /// The least time after which the kernel ends a connection whose peer accepts nothing, in
+    /// milliseconds: with the default heartbeats a reader that vanished is noticed within a minute.
+    package static let userTimeoutMin: Int64 = 40_000
 
     let descriptor: Int32
     /// The port that was bound, even if port 0 was requested.
@@ -20,13 +18,17 @@ package final class ListeningSocket: Sendable {
 
     /// Binds to a name or address; with port 0 the system chooses a free port.
     ///
+    /// - Parameter patience: For this many milliseconds, or for ``userTimeoutMin``, an accepted
+    ///   connection lasts whose peer accepts nothing (tcp(7), TCP_USER_TIMEOUT). The limits of what
+    ///   is sent on it are shorter.
     /// - Throws: `SocketAddressError` for a name that cannot be resolved, `IOError` with the
     ///   kernel's reason.
-    package convenience init(host: String, port: Int) throws {
-        try self.init(SocketAddress.makeAddressResolvingHost(host, port: port))
+    package convenience init(host: String, port: Int, patience: Int64 = 0) throws {
+        let address = try SocketAddress.makeAddressResolvingHost(host, port: port)
+        try self.init(address, Int32(clamping: max(Self.userTimeoutMin, patience)))
     }
 
-    private init(_ address: SocketAddress) throws {
+    private init(_ address: SocketAddress, _ userTimeout: Int32) throws {
         let descriptor = socket(
             CInt(address.protocol.rawValue), Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0, fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0,
@@ -38,7 +40,7 @@ package final class ListeningSocket: Sendable {
             if address.port != 0 { try Self.set(descriptor, SOL_SOCKET, SO_REUSEADDR) }
             // Accepted sockets inherit these on Linux.
             try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY)
-            try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, to: Self.userTimeout)
+            try Self.set(descriptor, CInt(IPPROTO_TCP), TCP_USER_TIMEOUT, to: userTimeout)
             let bound = address.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
             guard bound == 0 else { throw Self.failure("bind") }
             port = try Self.port(of: descriptor)

@@ -173,6 +173,7 @@ final class TestServer: Sendable {
         var waits = false
         var connectionsMax = 1_000
         var connectionsPerAddressMax: Int?
+        var patience: Int64 = 0
     }
 
     let group: MultiThreadedEventLoopGroup
@@ -187,7 +188,8 @@ final class TestServer: Sendable {
         let identity = TLSIdentity(try context ?? Self.context())
         let connections = Record<[Connection]>([])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: options.threads)
-        let socket = try ListeningSocket(host: "127.0.0.1", port: 0)
+        let socket = try ListeningSocket(
+            host: "127.0.0.1", port: 0, patience: options.patience)
         try socket.listen()
         limit = ConnectionLimit(
             options.connectionsMax, perAddress: options.connectionsPerAddressMax)
