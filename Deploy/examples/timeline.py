@@ -2,7 +2,7 @@
 
 The environment has APP, such as https://gateway.example/v1/apps/com.example.stocks; BACKEND, a token;
 CA, the gateway's authority, if the system does not trust it; and ISSUER, the gateway's publicURL, if
-that is not where APP is. Needs joserfc, from PyPI.
+it differs from the origin of APP. Needs joserfc, from PyPI.
 """
 import email.utils
 import functools
