@@ -116,8 +116,9 @@ def signed(text):
     claims = json.loads(jws.deserialize_compact(text, key, ["EdDSA", "ES256"]).payload)
     if header.get("typ", "").lower() != "timeline-reload+jwt":
         raise ValueError(f"typ {header.get('typ')}")
-    if claims["aud"] != APP.path.rsplit("/", 1)[1] or claims["iss"] != ISSUER:
-        raise ValueError(f"a notification of {claims['iss']}, not {ISSUER}, for {claims['aud']}")
+    expected = (ISSUER, APP.path.rsplit("/", 1)[1])
+    if (claims["iss"], claims["aud"]) != expected:
+        raise ValueError("a notification of {iss} for {aud}, not of {} for {}".format(*expected, **claims))
     return claims
 
 

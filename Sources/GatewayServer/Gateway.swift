@@ -105,7 +105,8 @@ package struct Gateway: Sendable {
         // and not the port's. They are bound before anything is signed: tokens and notifications
         // name the gateway by its URL.
         socket = try Self.bind(
-            configuration.listen, for: "listen", patience: configuration.streams.patience)
+            configuration.listen, for: "listen",
+            patience: configuration.streams.patienceMilliseconds)
         configuration.listen = Address(host: configuration.listen.host, port: socket.port)
         adminSocket =
             configuration.admin.isLoopback ? nil : try Self.bind(configuration.admin, for: "admin")

@@ -95,8 +95,8 @@ enum LimitsReference {
             ),
             (
                 "reader of a stream that vanished",
-                "`streams.stall` and `streams.heartbeat` after a heartbeat, but "
-                    + "\(ListeningSocket.userTimeoutMin / 1_000) s at least", closed
+                "`streams.stall` plus `streams.heartbeat`, at least "
+                    + "\(ListeningSocket.userTimeoutMin / 1_000) s, after a heartbeat", closed
             ),
             ("attributes of a change or client", "\(limits.attributesMax)", rejected),
             ("properties of a change or entity", "\(limits.propertiesMax)", rejected),

@@ -238,6 +238,7 @@ import WidgetModel
         #expect(configuration.clientDays == 7)
         #expect(configuration.streams.stallMilliseconds == 9_000)
         #expect(configuration.streams.heartbeatSeconds == 30)
+        #expect(configuration.streams.patienceMilliseconds == 39_000)
     }
 
     @Test func `a document that is not read has that one fault, with the file's name`() throws {

@@ -218,8 +218,8 @@ package enum ConfigurationSchema {
                 + "minute, the poll with 429."),
         .duration(
             "streams.stall", \.streams.stallMilliseconds, unit: 1_000,
-            "Timeout after which a stream that does not read is closed. Its client can resume "
-                + "without loss."),
+            "Timeout after which a stream that does not read is closed, and one whose reader "
+                + "vanished. Its client can resume without loss."),
         .duration(
             "streams.heartbeat", in: StreamSettings.heartbeatSecondsRange,
             \.streams.heartbeatSeconds,

@@ -8,9 +8,9 @@ package struct StreamSettings: Sendable, Equatable {
     package static let heartbeatSecondsRange = 1...30
     /// The interval between heartbeats of an idle stream, in seconds.
     package var heartbeatSeconds = 15
-    /// The time in which a stream that accepts no bytes is closed, in milliseconds: heartbeats
-    /// notice it.
-    package var patience: Int64 { stallMilliseconds + Int64(heartbeatSeconds) * 1_000 }
+    /// The longest time for which a stream that accepts no bytes stays open, in milliseconds: each
+    /// heartbeat looks whether it is over.
+    package var patienceMilliseconds: Int64 { stallMilliseconds + Int64(heartbeatSeconds) * 1_000 }
     /// The reconnection time sent to every reader at the start, in milliseconds.
     package var retryMilliseconds = 2_000
     /// The reconnection times sent when the gateway stops, spread so that readers do not all return

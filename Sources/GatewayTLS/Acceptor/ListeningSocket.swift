@@ -8,8 +8,7 @@ package final class ListeningSocket: Sendable {
     /// The most connections that the kernel queues until they are accepted; it may queue fewer
     /// (`net.core.somaxconn`).
     private static let backlog: Int32 = 4_096
-    /// The least time after which the kernel ends a connection whose peer accepts nothing, in
-    /// milliseconds: with the default heartbeats a reader that vanished is noticed within a minute.
+    /// The least such time of a connection, in milliseconds: networks of phones fail for as long.
     package static let userTimeoutMin: Int64 = 40_000
 
     let descriptor: Int32
@@ -18,9 +17,8 @@ package final class ListeningSocket: Sendable {
 
     /// Binds to a name or address; with port 0 the system chooses a free port.
     ///
-    /// - Parameter patience: For this many milliseconds, or for ``userTimeoutMin``, an accepted
-    ///   connection lasts whose peer accepts nothing (tcp(7), TCP_USER_TIMEOUT). The limits of what
-    ///   is sent on it are shorter.
+    /// - Parameter patience: The time after which the kernel ends an accepted connection whose peer
+    ///   accepts nothing, in milliseconds (tcp(7), TCP_USER_TIMEOUT); at least ``userTimeoutMin``.
     /// - Throws: `SocketAddressError` for a name that cannot be resolved, `IOError` with the
     ///   kernel's reason.
     package convenience init(host: String, port: Int, patience: Int64 = 0) throws {
